@@ -163,7 +163,7 @@ class Uniform:
     word : int
         Its first 64 binary digits.
     source : Entropy
-        Where further ones come from.
+        The source of further digits.
     """
 
     def __init__(self, word: int, source: Entropy) -> None:

@@ -27,7 +27,7 @@ class IndependentSampler:
     rate : float
         The probability, rounded down to a multiple of 2^-64.
     source : Entropy
-        Where random words come from.
+        The source of random words.
     """
 
     def __init__(self, rate: float, source: Entropy) -> None:
@@ -56,7 +56,7 @@ class FixedSampler:
     total : int
         The number of rows.
     source : Entropy
-        Where random words come from.
+        The source of random words.
     """
 
     def __init__(self, rate: float, total: int, source: Entropy) -> None:

@@ -54,7 +54,7 @@ class Ask:
     domain : Domain
         The bounds that the columns are mapped by.
     event : event, optional
-        What the certificate lists, where it is more than Gaussian noise on all rows of the table.
+        The event that the certificate lists, where it is more than Gaussian noise on all rows of the table.
     """
 
     blocks: tuple[Block, ...]
@@ -81,7 +81,7 @@ class AskStage:
     coordinates, blocks : Coordinates, tuple of Block
         The coordinates of the stage, and its statistics with their noise.
     choose, radii : callable, optional
-        How half widths follow from counts, and bounds on the scores of persons from U'U and e'e.
+        Functions from counts to half widths, and from U'U and e'e to bounds on the scores of persons.
     """
 
     coordinates: Coordinates
@@ -111,7 +111,7 @@ class AskMinimisers:
     penalty, centre : Penalty, array
         The quadratic penalty, and where it draws the coefficients to.
     count : int
-        How many linear predictors there are.
+        The number of linear predictors.
     """
 
     event: ObjectiveEvent
@@ -134,7 +134,7 @@ class AskEvent:
     Parameters
     ----------
     mechanisms : tuple of str
-        What the mechanism of the event may be.
+        The possible mechanisms of the event.
     declared : bool
         Whether the event is the second of two, whose cost was declared before the first one was drawn.
     """
@@ -182,7 +182,7 @@ class Facts:
     domain : Domain
         The columns and their bounds, as declared.
     promise : Guarantee
-        What is promised.
+        The promise.
     rows : int, optional
         The public number of rows.
     """

@@ -1,6 +1,6 @@
 """Recipes of models of classes and counts: whiten, minimise perturbed objectives, and release their standard errors.
 
-A few Gaussian releases, whose mu is fixed beforehand, find coordinates in which the table is round. The noise of the
+A few Gaussian releases, whose mu is fixed beforehand, find coordinates that whiten the columns. The noise of the
 objectives is fixed beforehand, too, in units of these coordinates. A last Gaussian release at the minimisers tells
 their standard errors. Mathematics in ``docs/mathematics``, section 13.
 """
@@ -68,7 +68,7 @@ class Predictors:
     column : str
         The outcome's column.
     count : int
-        How many linear predictors there are.
+        The number of linear predictors.
     link : {"logit", "log"}, optional
         The link of the last release, which gives standard errors; without a link there are none.
     outcomes : tuple of str

@@ -45,7 +45,7 @@ WIDEST = 1024
 """Coefficients up to which there are standard errors: they take time with the fourth power of their number."""
 
 _REACH, _HALVINGS = 5.0, 36
-"""An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
+"""An end of an interval is searched for up to 5 times as far as it would be without noise, by this many halvings."""
 
 NO_SQUARES = Unavailable(
     "not released",
@@ -137,7 +137,7 @@ class JointInference(Inference):
     estimate : array
         The debiased intercept and coefficients.
     estimand : {"declared", "bounded"}
-        Which fit the intervals are about.
+        The fit that the intervals are about.
     theta, T : array
         The coefficients of the `turned` equations, and their map to the user's units.
     G, G_all, W, L : array
@@ -151,7 +151,7 @@ class JointInference(Inference):
     df : float
         Rows less coefficients.
     culprits : tuple of str
-        What to say of each withheld coefficient: which columns are to blame; empty for one that is given.
+        The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
     spread : Spread, or Unavailable
         How outcomes vary around the line.
     """

@@ -45,7 +45,7 @@ class MarginalInference(Inference):
     errors : array, or Unavailable
         Their standard errors: sampling error and privacy noise.
     privacy_errors : array
-        What the standard errors would be if there were no sampling error.
+        The standard errors from privacy noise alone.
     sigma : array, or Unavailable
         For each outcome, the standard deviation around its line.
     df : array

@@ -122,7 +122,7 @@ class Numbers(ABC):
 
     @property
     def debiased(self) -> Series | Floats | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
+        """The coefficients without the shrinkage that helps a model to predict: the centres of the intervals."""
         return self._known("debiased", "estimate")
 
     @property

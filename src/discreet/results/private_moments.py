@@ -23,7 +23,7 @@ class PrivateMoments(ReleasedMoments):
     Parameters
     ----------
     certificate : Certificate
-        What was promised and released.
+        The promise, and the events that were released.
     values : tuple of tuples of GridValues
         For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
     """
@@ -54,9 +54,9 @@ class PrivateMoments(ReleasedMoments):
         alpha : float, optional
             The strength of the penalty; chosen on the release by default.
         l1_ratio : float, optional
-            Of the elastic net: 0 is ridge, 1 is lasso.
+            The share of the l1 norm in an elastic net: 0 is ridge, 1 is lasso.
         estimand : {"bounded", "declared"}
-            What intervals are about; see `Results.about`.
+            The estimand of intervals; see `Results.about`.
         """
         model, options = penalised_by(penalty, model, alpha, l1_ratio)
         checks.choice("estimand", estimand, ESTIMANDS)

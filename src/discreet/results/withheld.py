@@ -31,7 +31,7 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     fit : Debiased
         The fit to their residuals, as `turned` equations.
     T : array
-        From the coefficients of `fit` to those of the user.
+        The map from the coefficients of `fit` to those of the user.
     withheld : array
         Which of the latter have no interval.
     """

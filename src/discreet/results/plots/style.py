@@ -161,7 +161,7 @@ def svg(figure: Figure, name: str, words: str) -> str:
     name : str
         Letters that tell its identifiers apart from those of other pictures on the page.
     words : str
-        What the picture shows.
+        A description of the picture.
     """
     file = io.BytesIO()
     with style():
