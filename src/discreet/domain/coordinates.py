@@ -43,7 +43,7 @@ MOST_WIDTHS = 64
 """Maximum number of candidate half widths of one outcome, and of edges between row norms."""
 
 _LINES = 256
-"""Rows that are transposed at a time, few enough for a processor's cache."""
+"""Number of rows transposed at a time, few enough for a processor's cache."""
 
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
@@ -86,7 +86,7 @@ class Directions(FileRecord):
 
     @classmethod
     def rounded(cls, matrix: ArrayLike, *, bits: int = ROOM_BITS - 1, most: int = MOST_EXPONENT) -> Directions:
-        """The columns of a matrix, rounded so that their integers add up to about 2^bits at most.
+        """Round the columns of a matrix so that their integers add up to about 2^bits at most.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Coordinates(FileRecord):
         lengths: Sequence[float] = (),
         most: int = 1,
     ) -> Coordinates:
-        """Coordinates whose matrices are the nearest that have exact products with rows.
+        """Return coordinates whose matrices are the nearest that have exact products with rows.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class Coordinates(FileRecord):
 
     @cached_property
     def norm_squared_lattice(self) -> int:
-        """Squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
+        """The squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
         return ((1 << LATTICE_BITS) + math.isqrt(len(self.axes)) // 2 + 2) ** 2
 
     @cached_property
@@ -238,7 +238,7 @@ class Coordinates(FileRecord):
         return float(len([self.outcomes.index(name) for name in names]))
 
     def check(self, domain: Domain) -> None:
-        """Refuse what a domain does not have, outcomes that are features too, and another unit than the domain's."""
+        """Refuse names that the domain lacks, outcomes that are features too, and another unit than the domain's."""
         if self.most != domain.most:
             raise DomainError("A stage and its domain do not agree on how many rows a person counts for.")
         known = domain.column_of
@@ -287,7 +287,7 @@ class Turned(NamedTuple):
     both : array
         e and then u, as lattice integers. The rows of e are the half widths of the first outcome, then of the next.
     E, U : array
-        Each of them.
+        The rows of e, and those of u.
     V : array
         The weighted residuals v of each outcome, in lattice units.
     lengths : array
@@ -444,7 +444,7 @@ def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
 
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
-    """A matrix in parts of some rows each, without the columns at either end that are 0 in them."""
+    """Split a matrix into parts of some rows each, without the columns at either end that are 0 in them."""
     parts = []
     for rows in np.array_split(np.arange(len(W)), max(1, min(4, len(W) // 32))):
         columns = np.flatnonzero(W[rows].any(axis=0))
@@ -457,7 +457,7 @@ def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
 
 
 def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
-    """Places, factors and shifts, where each row of a matrix needs one coordinate at most besides the constant."""
+    """Return indices, factors and shifts, if each row of a matrix needs at most one coordinate besides the constant."""
     others = W[:, 1:] != 0
     if (others.sum(axis=1) > 1).any():
         return None
@@ -469,7 +469,7 @@ def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
 
 
 def _squares(Z: Floats, work: Floats) -> Floats:
-    """Squared norms of the columns, each a sum in an order that depends on the number of rows alone."""
+    """Return the squared norms of the columns, each summed in an order that depends on the number of rows alone."""
     np.multiply(Z, Z, out=work)
     k = len(work)
     while k > 1:

@@ -49,7 +49,7 @@ def release(
     progress: bool | Progress = False,
     random_state: Any = None,
 ) -> PrivateMoments:
-    """Add noise to what models need of a table, once, and certify the result: public, for any number of models.
+    """Release noisy statistics of a table once, with a certificate: public, for any number of models.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def release(
         Shares of mu^2 for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with `targets`, in one stage:
         0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
     stages, covariance : int or "auto", and {"auto", "robust", "classical"}
-        How many stages a table with named outcomes has, 1 keeping all bounds as declared; and whether they tell what
-        robust standard errors need. See `DPLinearRegression`.
+        The number of stages of a table with named outcomes, 1 keeping all bounds as declared; and whether they release
+        the score products that robust standard errors need. See `DPLinearRegression`.
     rows, neighbors, n_jobs, progress, random_state
         As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
 
@@ -102,7 +102,7 @@ def _release(
     session: Session,
     reading: tuple[int | None, bool | Progress],
 ) -> PrivateMoments:
-    """A release in stages where it can be, and is asked for; else of moments."""
+    """Release in stages if that is possible and asked for; else release moments."""
     stages, covariance = way
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, *reading)
@@ -122,7 +122,7 @@ def _release(
 def _asked(
     domain: Domain, targets: Sequence[str] | None, features: Sequence[str] | None, models: str | Sequence[str] | None
 ) -> tuple[Domain, Sequence[str] | None]:
-    """The columns that are to be read, and the outcomes among them."""
+    """Return the columns to be read, and the outcomes among them."""
     if models is not None:
         if features is not None:
             raise ParameterError("Give either models=, or targets= and features=.")
@@ -164,7 +164,7 @@ def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tu
 
 
 WIDE = 512
-"""Coordinates of a table from which one stage is the default: several stages take time with the cube of their number, a
+"""Tables with more coordinates have one stage by default: several stages take time with the cube of their number, a
 hundred times over, and memory with its square."""
 
 
@@ -207,7 +207,7 @@ def has_own_bounds(domain: Domain, target: str) -> bool:
 def _requests(
     domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, float] | None, session: Session
 ) -> list[StatisticRequest]:
-    """The statistics that models of some outcomes need, with shares of mu^2, or all products."""
+    """Return the statistics that models of some outcomes need, or all products, with shares of mu^2."""
     names = [entry.name for entry in domain.entries if domain.intercept or entry.name != CONSTANT]
     if targets is None:
         if shares is not None:
@@ -232,7 +232,7 @@ def _requests(
 def _default_shares(
     domain: Domain, features: Sequence[str], outcomes: Sequence[str], neighbors: Neighbors
 ) -> Mapping[str, float]:
-    """The split for one outcome, or what public figures say is best for several."""
+    """Return the shares for one outcome, or those that public figures favour for several."""
     if len(outcomes) == 1:
         return budget.MOMENTS
     norms = sensitivity.norm(features, domain), sensitivity.norm(outcomes, domain)
@@ -240,7 +240,7 @@ def _default_shares(
 
 
 def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:
-    """Shares of the budget: at least 0, of known blocks, X'X and X'y not left out, made to add up to 1."""
+    """Check shares of the budget, at least 0, of known blocks, X'X and X'y not left out; scale them to add up to 1."""
     if not isinstance(shares, Mapping):
         raise ParameterError(f"shares must be a mapping, for example {dict(defaults)}.")
     unknown = sorted(set(shares) - set(defaults), key=str)

@@ -28,14 +28,14 @@ Values = Sequence[tuple[GridValues, ...]]
 T = TypeVar("T")
 
 _CLOSE = 1e-6
-"""Numbers that are computed again may differ by this share, for processors round differently."""
+"""Relative tolerance for recomputed numbers: processors round differently."""
 
 _MANY = 1e9
-"""The number of rows of the table that an outline makes up."""
+"""The number of rows of the hypothetical table of an outline."""
 
 
 class Mismatch(Exception):  # noqa: N818 - a finding, raised to leave the replay
-    """How a file differs from its recipe.
+    """A difference between a file and its recipe.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ class Mismatch(Exception):  # noqa: N818 - a finding, raised to leave the replay
 
 
 def replay(recipe: Recipe, events: Sequence[Event], values: Values, domain: Domain) -> Mismatch | None:
-    """The first difference between a file and its recipe, if there is one.
+    """Return the first difference between a file and its recipe, if there is one.
 
     Parameters
     ----------
     recipe : Recipe
         The recipe that the certificate names.
     events, values : sequence of events, sequence of values
-        What the file lists, and the noisy values that it holds.
+        The events that the file lists, and its noisy values.
     domain : Domain
         The bounds that the certificate names, which private counts may have narrowed.
     """
@@ -64,7 +64,7 @@ def replay(recipe: Recipe, events: Sequence[Event], values: Values, domain: Doma
 
 
 def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
-    """The same for a certificate without values: only which statistics are listed, in which order, is compared.
+    """Compare a certificate without values with its recipe: only which statistics are listed, in which order.
 
     Questions are answered with values that a large table might have, and decisions are taken as the events tell.
     """
@@ -72,7 +72,7 @@ def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
 
 
 def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
-    """The result of the first steps of a recipe, given the values of a file; noise is not compared."""
+    """Return the result of the first steps of a recipe, given the values of a file; noise is not compared."""
     try:
         return _driven(steps, _Answers(events, values))
     except Mismatch as mismatch:
@@ -105,7 +105,7 @@ class _Answers:
     Parameters
     ----------
     events, values
-        As of `replay`.
+        As in `replay`.
     """
 
     def __init__(self, events: Sequence[Event], values: Values = ()) -> None:
@@ -150,7 +150,7 @@ class _Answers:
         return ReleasedStage(event, self._take(len(event.blocks)))
 
     def _minimised(self, question: AskMinimisers) -> Minimised:
-        """The coefficients are those of the stage that follows, if there is one: a minimiser cannot be replayed."""
+        """Return the coefficients of the stage that follows, if there is one: a minimiser cannot be replayed."""
         events = of_kind(ObjectiveEvent, [self._next(question) for _ in range(question.count)])
         event = events[0]
         left = self._events[self._at :]
@@ -164,7 +164,7 @@ class _Answers:
 
 
 class _Recorded(_Answers):
-    """The same, and every event must be the one that is asked for, to the last bit but for rounding errors."""
+    """Answers that require every event to be the one asked for, up to rounding errors."""
 
     def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
         super().__init__(events, values)
@@ -223,7 +223,7 @@ class _Recorded(_Answers):
 
 
 class _Outlined(_Answers):
-    """Values that a large table might have, for the statistics that are listed."""
+    """Answers with values that a large table might have, for the listed statistics."""
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
         return Noisy(event, [_plausible(block, BINS) for block in question.blocks])
@@ -247,7 +247,7 @@ class _PlausibleStage(ReleasedStage):
 
 
 def _plausible(block: Block, count: int) -> Floats:
-    """Values that a statistic might have in a large table."""
+    """Return values that a statistic might have in a large table."""
     return block.kind.plausible(_MANY, block.kind.shape(block, count), block.rows)
 
 
@@ -261,5 +261,5 @@ def _check_noise(asked: Sequence[Block], listed: Sequence[Block], name: str) -> 
 
 
 def event_words(event: Event) -> str:
-    """An event in words."""
+    """Describe an event in words."""
     return event.name or ", ".join(block.name for block in event.statistics) or "nothing"

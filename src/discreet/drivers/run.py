@@ -77,13 +77,13 @@ def run(recipe: Recipe, source: Source, session: Session) -> Run:
 
 
 def release_moments(recipe: Recipe, source: Source, session: Session) -> PrivateMoments:
-    """Release a table by a recipe whose values are statistics, for any number of models."""
+    """Release a table by a recipe of statistics, for any number of models."""
     found = run(recipe, source, session)
     return PrivateMoments(found.certificate, found.values)
 
 
 def _price(certificate: Certificate, events: Sequence[Event], domain: Domain) -> dict[str, Any]:
-    """The cost of events that are known beforehand."""
+    """Return the cost of events that are known beforehand."""
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
     public = [block for event in of_kind(PublicOutcomesEvent, events) for block in event.blocks]
     columns = {domain.entries[i].column for block in public for i in domain.indices(block.columns)}

@@ -47,7 +47,7 @@ def simulate(recipe: Recipe, people: MadeUpSource, session: Session) -> Run:
 
 
 class MadeUpSource(StagedSource):
-    """A made-up table: encoded rows of a pool, so many copies of each.
+    """A made-up table: the encoded rows of a pool, each with a number of copies.
 
     Sums are in floating point: a simulation hides nobody, and their relative error is 1e-16.
 
@@ -58,7 +58,7 @@ class MadeUpSource(StagedSource):
     rows : callable
         The encoded rows of the pool for bounds that may be tighter.
     copies : array
-        How often each of them is in the table.
+        The number of copies of each row in the table.
     moments : callable
         The moments of the table for bounds that may be tighter.
     """
@@ -72,12 +72,12 @@ class MadeUpSource(StagedSource):
         super().__init__(Readings(domain, partial(_first_pass, *held), *stages, partial(_row_sums, *held)))
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
-        """Count outcomes and sum up columns, where they are asked for."""
+        """Count outcomes and sum columns, where they are asked for."""
         if recipe.histograms:
             super().prepare(recipe, session)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Products from the moments for these bounds; all else as of other tables."""
+        """Return products from the moments for these bounds, and all else as for other tables."""
         first = blocks[0].kind
         read = first.first_reading and self._margins is not None
         if read or not first.of_products:
@@ -86,7 +86,7 @@ class MadeUpSource(StagedSource):
 
 
 def limbs(sums: Floats) -> tuple[Ints, Ints]:
-    """Sums in floating point as high and low limbs."""
+    """Return sums in floating point as high and low limbs."""
     exact = np.rint(sums)
     high = np.floor(np.ldexp(exact, -LIMB))
     return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
@@ -95,7 +95,7 @@ def limbs(sums: Floats) -> tuple[Ints, Ints]:
 def _first_pass(
     domain: Domain, A: Floats, copies: Floats, columns: Sequence[str]
 ) -> tuple[tuple[Histogram, ...], Margins]:
-    """Counts of outcomes, and the sums and sums of squares of all columns."""
+    """Count outcomes, and sum all columns and their squares."""
     weighted = A * copies[:, None]
     sums = np.array([weighted.T @ A[:, 0], np.einsum("ij,ij->j", weighted, A)])
     return tuple(_histogram(domain, A, copies, name) for name in columns), Margins(domain, *limbs(sums))
@@ -108,7 +108,7 @@ def _histogram(domain: Domain, A: Floats, copies: Floats, column: str) -> Histog
 
 
 def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
-    """The sums of a stage over encoded rows, so many copies of each."""
+    """Compute the sums of a stage over encoded rows with copies."""
     turned = Chart(coordinates, domain, len(A)).turn(A)
     weighted, k = turned.U * copies, len(turned.E)
     lines = turned.both if gram else turned.E
@@ -129,7 +129,7 @@ def _meat(
     chosen: Sequence[int],
     radii: Sequence[float] = (),
 ) -> MeatSums:
-    """The sums of scores and of inner rows over encoded rows, so many copies of each."""
+    """Compute the sums of scores and of inner rows over encoded rows with copies."""
     own = at_widths(coordinates, chosen)
     turned = Chart(own, domain, len(A)).turn(A)
     products = [scores(turned.U, e) for e in turned.E]
@@ -139,7 +139,7 @@ def _meat(
 
 
 def _row_sums(domain: Domain, A: Floats, copies: Floats, blocks: Sequence[Block]) -> RowSums:
-    """The sums of other statistics over encoded rows, so many copies of each."""
+    """Compute the sums of other statistics over encoded rows with copies."""
     asked = asked_of(blocks)
     layout = RowSumsLayout(domain, asked)
     sums = np.zeros(layout.shape)
@@ -148,6 +148,6 @@ def _row_sums(domain: Domain, A: Floats, copies: Floats, blocks: Sequence[Block]
 
 
 def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:
-    """How many rows have their value, in lattice units, in each part that the edges make."""
+    """Count the rows whose value, in lattice units, lies in each part between the edges."""
     places = np.searchsorted(np.array(edges) * ONE, values)
     return np.rint(np.bincount(places, weights=copies, minlength=len(edges) + 1)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Rows and exact sums of them, as drivers ask for them: **confidential**."""
+"""Sources of rows and of their exact sums, for drivers: **confidential**."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Source(ABC):
 
     @abstractmethod
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """The exact statistics of mapped columns; a secret sample is drawn first, where they are those of one."""
+        """Return the exact statistics of mapped columns; a secret sample is drawn first, where they need one."""
 
     def minimised_rows(self, coordinates: Coordinates) -> tuple[Rows, Sequence[Label], float]:
-        """The rows in coordinates of a stage, the labels of each predictor, and the most rows that there may be."""
+        """Return the rows in coordinates of a stage, the labels of each predictor, and the maximum number of rows."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class StagedSource(Source):
         check_rows(self._margins.count)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Counts of outcomes, sums and sums of squares, from the first reading; all else from one more."""
+        """Return counts of outcomes, sums and sums of squares from the first reading; all else from another one."""
         others = [block for block in blocks if not block.kind.first_reading]
         more = self.readings.row_sums(others) if others else None
         return [self._exact(block, more) for block in blocks]
@@ -102,7 +102,7 @@ class StagedSource(Source):
 
 
 class ModelSource(StagedSource):
-    """The same for models of classes and counts, whose solver reads the rows again and again.
+    """A table for models of classes and counts, whose solver reads the rows repeatedly.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class ModelSource(StagedSource):
     predictors : Predictors
         The linear predictors.
     labels : sequence of callable
-        For each linear predictor, from the outcome's column to what the loss takes.
+        For each linear predictor, a function from the outcome's column to the labels of the loss.
     """
 
     def __init__(self, table: Unread, predictors: Predictors, labels: Sequence[Label]) -> None:
@@ -142,11 +142,11 @@ class MomentsSource(Source):
     Parameters
     ----------
     moments : Moments
-        Those for the bounds as declared.
+        The moments for the bounds as declared.
     histogram : Histogram, optional
         The counts of the outcome, where these narrow its bounds.
     narrowed : callable, optional
-        From narrower bounds to the exact moments for them.
+        A function from narrower bounds to the exact moments for them.
     """
 
     def __init__(
@@ -161,11 +161,11 @@ class MomentsSource(Source):
 
     @classmethod
     def counted(cls, histogram: Histogram, moments: Moments, table: Unread) -> MomentsSource:
-        """Moments that are summed up anew for narrower bounds."""
+        """Return a source whose moments are summed anew for narrower bounds."""
         return cls(moments, histogram, lambda bounds: summed(replace(table, domain=bounds)))
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
-        """Refuse an empty table, and compute statistics that are known to be asked for."""
+        """Refuse an empty table, and compute the statistics that will be asked for."""
         if self._histogram is not None:
             check_rows(self._histogram.count)
         check_rows(self._moments.count)
@@ -173,7 +173,7 @@ class MomentsSource(Source):
             self._known[event.blocks] = exact_blocks(self._moments, event.blocks)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Counts of the outcome, or moments for these bounds."""
+        """Return counts of the outcome, or moments for these bounds."""
         if blocks in self._known:
             return self._known[blocks]
         if self._histogram is not None and blocks[0].kind.counted:
@@ -186,7 +186,7 @@ class MomentsSource(Source):
 
 
 class SampledSource(Source):
-    """A table whose X'X is to be that of a secret sample of its rows.
+    """A table whose X'X is computed from a secret sample of its rows.
 
     Parameters
     ----------
@@ -213,13 +213,13 @@ class SampledSource(Source):
         self._neighbors = session.promise.neighbors
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Moments, with a sample drawn as the relation's accounting needs it."""
+        """Return moments, with a sample drawn as the accounting for the relation needs it."""
         if self._moments is None:
             self._moments = self.sampled_moments(entropy)
         return exact_blocks(self._moments, blocks)
 
     def sampled_moments(self, entropy: Entropy) -> Moments:
-        """Moments whose X'X is that of a sample."""
+        """Return moments whose X'X is that of a sample."""
         drawn = sampler(self._rate, self._neighbors, self._table.rows, entropy)
         found = summed(self._table, self._targets, drawn)
         if isinstance(drawn, FixedSampler):

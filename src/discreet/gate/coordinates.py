@@ -1,4 +1,4 @@
-"""The gate of a stage: U'U, U'e, e'e and meat with noise, for half widths that noisy counts of residuals may choose."""
+"""Noise for a stage: U'U, U'e, e'e and score products, for half widths that noisy counts of residuals may choose."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from discreet.recipes.base import Choice, Radii
 from discreet.statistics.histogram import COUNTS
 
 Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
-"""From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
-rows."""
+"""A function from the indices of the half widths, and the bounds on persons' scores, to the exact sums of scores and of
+inner rows."""
 
 
 def release_stage(
@@ -37,18 +37,18 @@ def release_stage(
     sums : StageSums
         The exact sums.
     blocks : sequence of Block
-        What to release of them; see `stage_blocks`.
+        The statistics to release; see `stage_blocks`.
     neighbors : {"add-remove", "replace-one"}
         The relation.
     choose : callable, optional
-        From the noisy counts of each outcome, by name, to the place of its half width; where there is none, each has
-        one half width only.
+        A function from the noisy counts of each outcome, by name, to the index of its half width; without it, each
+        outcome has one half width only.
     entropy : Entropy
-        Of a session that was charged with the whole stage.
+        The words of a session that was charged with the whole stage.
     meat : callable, optional
-        From the chosen places to the exact sums of scores and of inner rows, where a block is about these.
+        A function from the chosen indices to the exact sums of scores and of inner rows, where a block needs these.
     radii : callable, optional
-        From what of the stage is released before the meat to the lengths of scores, where it is that of persons.
+        A function from noisy U'U and e'e to the bounds on scores, where scores are summed by person.
     """
     stage, unit = sums.coordinates, sums.domain.unit
     noise = block_noise(blocks, unit)
@@ -78,6 +78,6 @@ def release_stage(
 
 
 def _lengths(blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii) -> tuple[float, ...]:
-    """The lengths of scores that noisy U'U and e'e call for."""
+    """Return the bounds on the norms of scores, from noisy U'U and e'e."""
     found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not blocks[i].kind.counted}
     return radii(found["gram"], found["squares"])

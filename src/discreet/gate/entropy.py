@@ -1,4 +1,4 @@
-"""Random words: where they come from, and real uniform numbers made of them.
+"""Random words: their sources, and real uniform numbers made of them.
 
 A `discreet.gate.session.Session` alone makes a source of words for a release, once it is paid for. Seeds are for
 simulation only: whoever knows the seed can subtract the noise.
@@ -31,7 +31,7 @@ DRAWN = "discreet.words"
 """The auditing event (PEP 578) of every draw from the operating system: hooks see it and cannot change the words."""
 
 GUARD = 16
-"""Binary digits of a boundary beyond those that are known of the number."""
+"""Binary digits of a boundary computed beyond those known of the number."""
 
 
 @runtime_checkable
@@ -93,7 +93,7 @@ NO_NOISE = _NoNoise()
 
 
 def entropy(random_state: Any) -> Entropy:
-    """The source of random words that a ``random_state`` argument stands for.
+    """Return the source of random words for a ``random_state`` argument.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def entropy(random_state: Any) -> Entropy:
 
 
 def check(random_state: Any) -> None:
-    """Refuse what no source of random words can be made of."""
+    """Refuse values that are no source of random words."""
     whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     numpy = isinstance(random_state, np.random.Generator | np.random.RandomState)
     own = isinstance(random_state, Entropy) and not isinstance(random_state, type)
@@ -134,7 +134,7 @@ def check(random_state: Any) -> None:
 
 
 def is_secret(random_state: Any) -> bool:
-    """Whether nobody can know the words: only the operating system's are so, others can be repeated or are known.
+    """Whether nobody can know the words: only those of the operating system are secret.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Uniform:
     word : int
         Its first 64 binary digits.
     source : Entropy
-        Where further ones come from.
+        The source of further digits.
     """
 
     def __init__(self, word: int, source: Entropy) -> None:
@@ -189,7 +189,7 @@ class Uniform:
 
 
 def precise(bits: int) -> Any:
-    """An mpmath context of this precision, the thread's own, as the precision of mpmath's own is global state."""
+    """Return the thread's own mpmath context of this precision, since mpmath's own precision is global state."""
     context = _context(threading.get_ident())
     context.prec = bits
     return context

@@ -39,7 +39,7 @@ _CHUNK = 2**15
 
 
 def rounded_normal(offset: ArrayLike, scale: ArrayLike, source: Entropy) -> IntArray:
-    """The integers nearest to ``offset + scale * Z``, with independent *real* standard normals Z.
+    """Return the integers nearest to ``offset + scale * Z``, with independent *real* standard normals Z.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def add_rounded_normal(x: ArrayLike, sd: float, source: Entropy) -> tuple[NDArra
 
 
 def add_normal_on_grid(x: ArrayLike, sd: float, m: int, source: Entropy) -> NDArray[Any]:
-    """The integers q of `add_rounded_normal`, where the `grid_exponent` m of the sd is known."""
+    """Return the integers q of `add_rounded_normal`, where the `grid_exponent` m of the sd is known."""
     exact = np.asarray(x)
     wide = exact.dtype != np.int64
     flat = exact.astype(object).reshape(-1) if wide else exact.reshape(-1)
@@ -130,7 +130,7 @@ def add_normal_on_grid(x: ArrayLike, sd: float, m: int, source: Entropy) -> NDAr
 
 
 def normals(size: int, source: Entropy) -> FloatArray:
-    """Real standard normals, rounded to multiples of 2^-39; zeros without noise.
+    """Draw real standard normals, rounded to multiples of 2^-39; zeros without noise.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def normals(size: int, source: Entropy) -> FloatArray:
 
 
 def add_normal(values: ArrayLike, sd: float, source: Entropy) -> FloatArray:
-    """Values + sd Z, for real standard normals Z, rounded to a grid between 2^-30 and 2^-29 of the sd.
+    """Return values + sd Z, for real standard normals Z, rounded to a grid between 2^-30 and 2^-29 of the sd.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def add_normal(values: ArrayLike, sd: float, source: Entropy) -> FloatArray:
 
 
 def spherical_laplace(p: int, source: Entropy) -> tuple[FloatArray, float]:
-    """A vector of p coordinates with density proportional to exp(-norm), and a bound on its error in norm.
+    """Draw a vector of p coordinates with density proportional to exp(-norm), with a bound on its error in norm.
 
     Its norm is Gamma distributed with shape p: a sum of p exponentials -log U, whose uniforms have 53 digits behind
     their leading zeros however small they are. Its direction is that of p normals, each rounded to a multiple of 2^-39;
@@ -191,7 +191,7 @@ def _rounded_chunk(offset: FloatArray, scale: FloatArray, source: Entropy) -> In
 
 
 def _bracket(words: Words, offset: FloatArray, scale: FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    """The nearest integers by float64, and where the error bound leaves them in doubt."""
+    """Return the nearest integers by float64, and where the error bound leaves them in doubt."""
     u = (words & np.uint64(_MAGNITUDE)).astype(np.float64)
     np.maximum(u, 1.0, out=u)
     value = ndtri(u * 2.0**-64)
@@ -223,14 +223,14 @@ class _LazyNormal:
         return self.uniform.below(lambda bits: self._boundary(k, bits)) == self.negative
 
     def _boundary(self, k: int, bits: int) -> int:
-        """The P at which the value is k + 1/2, times 2**(bits + GUARD)."""
+        """Return the P at which the value is k + 1/2, times 2**(bits + GUARD)."""
         context = precise(bits + 2 * GUARD)
         c = (context.mpf(2 * k + 1) / 2 - self.offset) / self.scale
         return int(context.ldexp(context.ncdf(c if self.negative else -c), bits + GUARD))
 
 
 def _settle(value: _LazyNormal, guess: int) -> int:
-    """The smallest k with the value below k + 1/2, by doubling steps away from a guess and then bisection."""
+    """Return the smallest k with the value below k + 1/2, by doubling steps away from a guess and then bisection."""
     low, high, step = guess - 1, guess, 1
     while not value.below(high):
         low, high, step = high, high + step, 2 * step

@@ -1,4 +1,4 @@
-"""The one driver of mechanisms that are released at once: it charges, lets them draw, certifies and commits."""
+"""The driver of mechanisms that release once: it charges, lets them draw, certifies and commits."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Values = TypeVar("Values")
 
 @dataclass(frozen=True)
 class Drawn(Generic[Values]):
-    """What a mechanism drew.
+    """The draw of a mechanism.
 
     Parameters
     ----------
     values : object
-        What is to be released.
+        The values to release.
     events : tuple of events
-        What it lists, where that depends on what was drawn; empty where it is as planned.
+        The events to list, where they depend on the draw; empty where they are as planned.
     returned : float
-        The epsilon that was not used, and is not promised.
+        The unused epsilon, which is not promised.
     """
 
     values: Values
@@ -44,7 +44,7 @@ def once(
     mu: float | None = None,
     epsilon: float | None = None,
 ) -> tuple[Certificate, Values]:
-    """Release what a mechanism draws: nothing before it is paid for, and nothing that is not certified.
+    """Release the draw of a mechanism: nothing before it is paid for, and nothing that is not certified.
 
     Whatever can fail for public reasons is checked by the caller, before anything is spent. Nothing that was drawn
     leaves this function without its certificate, which is checked against the promise; what fails was paid for.
@@ -52,14 +52,14 @@ def once(
     Parameters
     ----------
     session : Session
-        The promise, and who counts it.
+        The promise, and the budgets that count it.
     domain : Domain
         The bounds of the columns.
     draw : callable
-        From random words to what was drawn.
+        A function from random words to a draw.
     planned : sequence of events
-        What will be released, where that is known before: it is certified before anything is spent, and what it costs
-        is charged where that is more than the promise.
+        The events, where they are known beforehand: they are certified before anything is spent, and their cost is
+        charged if it exceeds the promise.
     mu, epsilon : float, optional
         The price, as `Session.charge` takes it; the promise by default.
     """

@@ -20,14 +20,14 @@ Mask = NDArray[np.bool_]
 
 
 class IndependentSampler:
-    """Each row is in the sample with the same probability, by itself.
+    """A sampler that takes each row independently, with the same probability.
 
     Parameters
     ----------
     rate : float
         The probability, rounded down to a multiple of 2^-64.
     source : Entropy
-        Where random words come from.
+        The source of random words.
     """
 
     def __init__(self, rate: float, source: Entropy) -> None:
@@ -43,7 +43,7 @@ class IndependentSampler:
 
 
 class FixedSampler:
-    """All sets of floor(rate total) rows are equally likely.
+    """A sampler for which all sets of floor(rate total) rows are equally likely.
 
     Every row has a random key, and those with the least keys are taken; where the last one taken and the first one left
     out have the same key, all keys are drawn anew, so no set is preferred. Keys do not depend on the rows, so it does
@@ -56,7 +56,7 @@ class FixedSampler:
     total : int
         The number of rows.
     source : Entropy
-        Where random words come from.
+        The source of random words.
     """
 
     def __init__(self, rate: float, total: int, source: Entropy) -> None:
@@ -85,7 +85,7 @@ class FixedSampler:
 
 
 def fixed_size(rate: float, total: int) -> int:
-    """How many of so many rows a share of them is, rounded down."""
+    """Return the number of rows in a share of all rows, rounded down."""
     size = math.floor(Fraction(rate) * total)
     if size < 1:
         raise DataError("The sample would hold no row: choose a larger subsample, or none.")
@@ -93,5 +93,5 @@ def fixed_size(rate: float, total: int) -> int:
 
 
 def sampler(rate: float, neighbors: Neighbors, total: int, source: Entropy) -> IndependentSampler | FixedSampler:
-    """The sampling whose cost is exactly known for a relation: independent for add-remove, of fixed size otherwise."""
+    """Return the sampler whose cost is exactly known: independent for add-remove, of fixed size otherwise."""
     return IndependentSampler(rate, source) if neighbors == "add-remove" else FixedSampler(rate, total, source)

@@ -1,4 +1,4 @@
-"""The way of every release: a promise, a session, the charge, noise, and a certificate that is checked.
+"""Sessions of releases: a promise, the charge, noise, and a certificate that is checked.
 
 `Session.charge` pays for the whole release, at every budget and ledger that counts it, and returns the source of its
 random words. There is no other way to one, so that nothing can be drawn before it is paid for: no noise, no sample of
@@ -29,7 +29,7 @@ from discreet.released.certificate import Certificate
 
 
 def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
-    """Check the parameters of a promise; that of pure epsilon has delta = 0, which need not be given."""
+    """Check the parameters of a promise; pure epsilon has delta = 0, which need not be given."""
     epsilon, rows = checks.epsilon(epsilon), checks.rows(rows)
     if pure and not (delta is None or (checks.is_real(delta) and delta == 0)):
         raise ParameterError(f"delta={delta!r} is more than needed: this promise has delta = 0. Leave delta out.")
@@ -43,13 +43,13 @@ class Session:
     Parameters
     ----------
     promise : Guarantee
-        What is promised; only the operating system's random words are unknown to all, others make it a simulation.
+        The guarantee; only the operating system's random words are secret, others make it a simulation.
     method : str
-        What the certificate and the budget call the release.
+        The name of the release in its certificate and in the budget.
     rows : int, optional
         The public number of rows.
     random_state : None
-        What random words are made of, once they are paid for; other than None for simulation only.
+        The source of random words, used once they are paid for; other than None for simulation only.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Session:
 
     @cached_property
     def mu(self) -> float:
-        """What Gaussian releases may cost together."""
+        """The mu that Gaussian releases may cost together."""
         return gdp.mu(epsilon=self.promise.epsilon, delta=self.promise.delta)
 
     @property
@@ -93,7 +93,7 @@ class Session:
         epsilon: float | None = None,
         public_outcomes: Iterable[str] = (),
     ) -> Entropy:
-        """Pay for the whole release, and only then hand out its random words; once.
+        """Pay for the whole release, and only then return its random words; once.
 
         The domain tells which columns the release is about; those that are taken as public are part of the promise.
         """
@@ -119,7 +119,7 @@ class Session:
             )
 
     def commit(self, certificate: Certificate) -> Certificate:
-        """The certificate of what was released, naming the entries that paid for it, which learn its digest."""
+        """Return the certificate of the release with the entries that paid for it, which record its digest."""
         if not self.__charged:
             raise GuaranteeError("A release is paid for before it is committed. This is a defect of discreet.")
         if self.__paid is not None:
@@ -136,7 +136,7 @@ class Session:
         returned: float = 0.0,
         recipe: Recipe | None = None,
     ) -> Certificate:
-        """The certificate, checked; epsilon that was `returned` is not promised."""
+        """Return the certificate, checked; epsilon that was `returned` is not promised."""
         self.__refuse_known(None)
         promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"

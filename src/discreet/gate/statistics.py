@@ -22,12 +22,12 @@ from discreet.privacy.values import GridValues
 
 Integers = NDArray[Any]
 Noise = list[tuple[float, int, int]]
-"""Of each part of a block: sd and exponent of the grid in units of the exact sums, and by how many bits these are finer
-than 2^-40."""
+"""For each part of a block: sd and exponent of the grid in units of the exact sums, and the number of bits by which
+these are finer than 2^-40."""
 
 
 def block_noise(blocks: Sequence[Block], unit: Unit) -> list[Noise]:
-    """The noise of the parts of blocks; refuses what is too small or too large to be added exactly."""
+    """Return the noise of the parts of blocks; refuse noise too small or too large to be added exactly."""
     more = 0 if unit.plain else WEIGHT_BITS
     try:
         found = [[(math.ldexp(sd, more), m + more, more) for sd, m in block.noise] for block in blocks]
@@ -43,16 +43,16 @@ def block_noise(blocks: Sequence[Block], unit: Unit) -> list[Noise]:
 
 
 _MOST_EXPONENT = 52
-"""Of a grid: remainders are exact doubles."""
+"""Largest exponent of a grid: remainders are exact doubles."""
 
 
 def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
-    """The exact counts that a block is about, in units of 2^-40, or of 2^-60 where rows are weighted."""
+    """Return the exact counts of a block, in units of 2^-40, or of 2^-60 where rows are weighted."""
     return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
 
 
 def exact_blocks(moments: Moments | Margins | RowSums, blocks: Sequence[Block]) -> list[list[Integers]]:
-    """The exact statistics that blocks are about; margins have sums and squares alone."""
+    """Return the exact statistics of blocks; margins have sums and squares alone."""
     if isinstance(moments, RowSums):
         return [moments.integers(block) for block in blocks]
     indices = moments.domain.indices
@@ -63,7 +63,7 @@ def exact_blocks(moments: Moments | Margins | RowSums, blocks: Sequence[Block]) 
 def noisy_blocks(
     exact: Sequence[list[Integers]], noise: Sequence[Noise], entropy: Entropy
 ) -> tuple[tuple[GridValues, ...], ...]:
-    """Exact statistics with their `block_noise`."""
+    """Add `block_noise` to exact statistics."""
     return tuple(
         tuple(
             GridValues(m - more, tuple(add_normal_on_grid(part, sd, m, entropy).tolist()))

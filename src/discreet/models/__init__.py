@@ -1,1 +1,1 @@
-"""What people use: private estimators with scikit-learn's interface."""
+"""Private estimators with scikit-learn's interface."""

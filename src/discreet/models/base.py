@@ -1,4 +1,4 @@
-"""What all estimators share: scikit-learn's contract, parameters, the three ways to fit, checks and predictions."""
+"""Base classes of the estimators: scikit-learn's contract, parameters, three ways to fit, checks and predictions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _GOOD_SCORE = 100.0
 
 
 class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
-    """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
+    """Tags, names of coefficients, the paper that is followed, and the check of rows to predict for."""
 
     release_: PrivateMoments | ReleasedModel
     """The release: noisy moments, or coefficients that were released themselves."""
@@ -82,7 +82,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
         return key
 
     def _check_paper(self) -> str | None:
-        """The paper; refuse one that is not the method's, and say what an old key is called now."""
+        """Return the paper; refuse one that is not the method's, and say what an old key is called now."""
         paper = self._paper
         checks.choice("published", paper, (None, *self.papers))
         citations.tell_old_key("published", getattr(self, "published", None))
@@ -133,7 +133,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _to_predict(self, X: Any) -> Table:
-        """X, with as many columns as in fit; how many it has, if not, may be a number of rows."""
+        """Return X as features; refuse another number of columns than in fit, without stating it."""
         check_is_fitted(self)
         features = as_features(X)
         if not features.named and len(features.names) != self.n_features_in_:
@@ -144,7 +144,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
         return features
 
     def _predictors(self, X: Any, coef: Floats, intercept: Any) -> Floats:
-        """Linear predictors of the rows of X, which is not clipped to the bounds."""
+        """Return linear predictors of the rows of X, which is not clipped to the bounds."""
         features = self._to_predict(X)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
@@ -213,7 +213,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Asked:
-    """What one fit is asked for.
+    """The outcomes, features and promise of one fit.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class Asked:
     features : list of str
         The features.
     promise : Guarantee
-        What is promised.
+        The promise.
     named : bool
         Whether the columns of X have names of their own.
     several : bool
@@ -284,13 +284,13 @@ class PrivateEstimator(Estimator, ABC):
     """Whether y may have several columns."""
 
     one_row_each: ClassVar[str] = "its promise is proven for rows that count alike, one a person"
-    """Why the method has no persons with many rows, and no weights; empty where it has."""
+    """Why the method refuses persons with many rows, and weights; empty if it accepts them."""
 
     facts: ClassVar[tuple[str, ...]] = ("bounds_X", "bounds_y")
     """Parameters that describe arrays, in place of a domain."""
 
     words: ClassVar[dict[str, str]] = {"parameters": _PARAMETERS}
-    """What stands in docstrings for words in braces, of this class and those below."""
+    """Texts that replace words in braces in the docstrings of this class and its subclasses."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -326,7 +326,7 @@ class PrivateEstimator(Estimator, ABC):
             Weights of the rows, for which `largest_weight` or the domain declares a public bound; noise hides a row of
             the largest weight. By default they are 1.
         person : array, optional
-            Whose each row is, where a person may have several; `rows_per_person` or the domain declares how many count.
+            The person of each row, if one may have several; `rows_per_person` or the domain declares how many count.
         """
         promise = self._check()
         warn_of_learning_steps(self)
@@ -390,12 +390,12 @@ class PrivateEstimator(Estimator, ABC):
     # ---------------------------------------------------------------- persons and weights
 
     def _opened(self, table: Table, domain: Domain, progress: bool | Progress = False) -> Unread:
-        """The rows, if the method can do with them."""
+        """Return the table with its rows still unread, if the method can use them."""
         self._refuse_unit(domain)
         return Unread.of(table, domain, self.n_jobs, progress)
 
     def _refuse_unit(self, domain: Domain) -> None:
-        """Refuse what a domain says of persons and weights where the method is not proven for it."""
+        """Refuse persons and weights of a domain if the method is not proven for them."""
         refuse_unit(self, domain)
 
     # ---------------------------------------------------------------- what differs
@@ -417,16 +417,16 @@ class PrivateEstimator(Estimator, ABC):
 
     @property
     def _method(self) -> str:
-        """What certificates call the method."""
+        """The name of the method in certificates."""
         return method_of(type(self))
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
-        """The table of X and y, its domain, and what is asked."""
+        """Return the table of X and y, its domain, and the request for a fit."""
         domain, features, targets = self._describe(X, y, getattr(self, "bounds_y", None))
         return X.beside(y, targets), domain, Asked(tuple(targets), features, promise, X.named, len(y) > 1)
 
     def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
-        """The columns that outcomes are in."""
+        """Return the columns of the outcomes."""
         if several and not self.many_outcomes:
             raise ParameterError(
                 f"{type(self).__name__} has one outcome: name it, without a list. For several outcomes use "
@@ -437,7 +437,7 @@ class PrivateEstimator(Estimator, ABC):
     # ---------------------------------------------------------------- wiring
 
     def _session(self, promise: Guarantee, reason: str | None = None) -> Session:
-        """A release under way; with a reason why a paper's constants are only claimed to be private."""
+        """Return a session for a release; with a reason why a paper's constants are only claimed to be private."""
         method = self._method
         if reason is not None:
             promise = replace(promise, status="claimed", reason=reason)
@@ -445,7 +445,7 @@ class PrivateEstimator(Estimator, ABC):
         return Session(promise, method, self.rows, self.random_state)
 
     def _describe(self, X: Table, y: Outcomes, bounds_y: Any) -> tuple[Domain, list[str], list[str]]:
-        """The domain of X and y, features and outcomes, as far as they are declared."""
+        """Return the domain of X and y, features and outcomes, as far as they are declared."""
         if self.domain is None:
             plain = ["y"] if len(y) == 1 else [f"y{j}" for j in range(len(y))]
             targets = [name or other for name, other in zip(y.names, plain, strict=True)]
@@ -469,7 +469,7 @@ class PrivateEstimator(Estimator, ABC):
         return self.domain.select([*names, *targets]).with_intercept(self.fit_intercept), names, targets
 
     def _set(self, release: PrivateMoments | ReleasedModel, fitted: Results, asked: Asked) -> None:
-        """Keep what was fitted."""
+        """Set the fitted attributes."""
         columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
         self._set_columns(list(inputs_of(columns)), named=asked.named)
         self._features = tuple(asked.features)

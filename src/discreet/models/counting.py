@@ -1,4 +1,4 @@
-"""Persons with many rows, and weights: what `fit` is told of them, and which methods refuse them."""
+"""Persons with many rows, and weights: the arguments of `fit`, and the methods that refuse them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def counted(
     model: PrivateEstimator, table: Table, domain: Domain, sample_weight: Any, person: Any
 ) -> tuple[Table, Domain]:
-    """The table with what tells whose rows are and what they count, as `fit` is told.
+    """Return the table with the persons and weights that `fit` was given.
 
     Where the model has a bound on weights, rows without one weigh 1, so that weights and repeated rows have the same
     noise.
@@ -48,7 +48,7 @@ def counted(
 
 
 def refuse_unit(model: PrivateEstimator, domain: Domain) -> None:
-    """Refuse what a domain says of persons and weights where the method is not proven for it, and what has no use."""
+    """Refuse persons and weights of a domain if the method is not proven for them, or has no use for them."""
     unit = domain.unit
     if not unit.plain:
         refuse_counting(model, "weights" if unit.person is None else "persons with many rows")
@@ -58,7 +58,7 @@ def refuse_unit(model: PrivateEstimator, domain: Domain) -> None:
 
 
 def refuse_counting(model: PrivateEstimator, what: str) -> None:
-    """Refuse rows that do not count alike, one a person, unless the method is proven for them."""
+    """Refuse weights, and several rows per person, unless the method is proven for them."""
     why = model.one_row_each
     if model._paper is not None:
         why = "its printed constants are about rows that count alike, one a person"

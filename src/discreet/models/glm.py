@@ -48,11 +48,11 @@ class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
     family: ClassVar[Family] = LOGISTIC
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class; of more than two, each against the others, made to add up to 1."""
+        """Return the probability of each class; for more than two, each against the others, scaled to add up to 1."""
         return LOGISTIC.probabilities(self._predictor(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -153,7 +153,7 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
         return staged
 
     def predict(self, X: Any) -> Floats:
-        """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
+        """Return the expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
         eta = super().predict(X)
         counts: Floats = self.results_.expected(eta)[0]
         return counts

@@ -1,4 +1,4 @@
-"""Linear models on noisy moments: what they share, and DPLinearRegression, the default."""
+"""Linear models on noisy moments: their base classes, and DPLinearRegression, the default."""
 
 from __future__ import annotations
 
@@ -93,22 +93,22 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
     one_row_each: ClassVar[str] = ""
 
     levels: ClassVar[bool] = False
-    """Whether products with the first levels of categories are released too: the same noise, and more to learn from."""
+    """Whether products with the first levels of categories are released too: the same noise, and more information."""
 
     # ---------------------------------------------------------------- the method's own mathematics
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
-        """What the verified method releases, with shares of mu^2."""
+        """Return the statistics that the verified method releases, with shares of mu^2."""
         raise NotImplementedError
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
-        """Coefficients of the mapped columns, from released values only."""
+        """Return the coefficients of the mapped columns, from released values only."""
         raise NotImplementedError
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
-        """The noise as printed, and why we do not vouch for it."""
+        """Return the noise as printed, and the reason that it is not verified."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- wiring
@@ -129,7 +129,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         return self._fit_released(release_moments(recipe, MomentsSource(moments), session), asked)
 
     def _wanted(self, domain: Domain, asked: Asked) -> list[StatisticRequest]:
-        """What is released for a model."""
+        """Return the statistics that are released for a model."""
         design = domain.design_names(asked.features)
         rows = every_level(domain, asked.features, design) if self.levels else design
         return self._wants(rows, domain.entries[domain.target(asked.target)].name)
@@ -141,7 +141,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         return self
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
-        """The fitted model, from released values only."""
+        """Return the fitted model, from released values only."""
         return results(released, e, self._solve(released, e, delta), released.certificate.method)
 
     # ---------------------------------------------------------------- several outcomes
@@ -160,7 +160,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         return self._fit_equations(released, e, e, asked)
 
     def _outcomes_session(self, promise: Guarantee) -> Session:
-        """A release of several outcomes under way, by the name of the method that is for nothing else."""
+        """Return a session for a release of several outcomes, named after the method that is for nothing else."""
         return Session(promise, "ReuseCov", self.rows, self.random_state)
 
     def _fit_equations(
@@ -172,7 +172,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         solve: Solve = "noise-aware",
         penalty: float | None = None,
     ) -> Self:
-        """Solve equations for one outcome or several; `raw` are those of the release, before anything was mended."""
+        """Solve equations for one outcome or several; `raw` are those of the release, before any correction."""
         theta, method = solve_many(released, e, solve, penalty), released.certificate.method
         fitted = (
             results(released, e, theta, method, raw)
@@ -188,10 +188,10 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPLinearRegression(MomentsRegressor):
-    """Private linear regression that knows its own noise: the default, and the most accurate.
+    """Private linear regression that accounts for its own noise: the default, and the most accurate.
 
     A small part of the budget finds, privately, where the outcome and the columns lie. X'X, X'y and y'y are then
-    released in coordinates in which the table is round, once or several times (`stages`), and the coefficients are the
+    released in whitened coordinates, once or several times (`stages`), and the coefficients are the
     posterior mean given all that was released. In one stage noisy counts, for 6 % of the budget, narrow the outcome's
     bounds (`narrow`). With much data nothing is clipped or shrunk, and the result is that of least squares.
 
@@ -203,7 +203,7 @@ class DPLinearRegression(MomentsRegressor):
     ----------
     {parameters}
     stages : int or "auto"
-        How many stages the release has, each in coordinates that the ones before it found. All rows are read once
+        The number of stages of the release, each in coordinates that the ones before it found. All rows are read once
         before any noise is drawn, which finds bad data, and once for each stage. "auto" decides by the released number
         of rows; streams, which can be read only once, have one stage, and so have `fit_moments`, which reads no rows,
         and tables of more than 512 coordinates, for which more would take long.
@@ -211,11 +211,11 @@ class DPLinearRegression(MomentsRegressor):
         Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
         narrow=False the bounds are used as declared, in one stage.
     covariance : {"auto", "robust", "classical"}
-        Whether the last of several stages tells, for 3 to 30 % of its budget and in a reading of its own, how residuals
-        vary along with the regressors, which standard errors need where variances are not equal. "auto" is robust in
-        stages of at most 64 coefficients with rows enough, and classical else; the mean alone needs none.
+        Whether the last of several stages releases score products, for 3 to 30 % of its budget and in a reading of its
+        own, which heteroskedasticity-robust standard errors need. "auto" is robust in stages of at most 64 coefficients
+        with enough rows, and classical otherwise; the mean alone needs none.
     estimand : {"bounded", "declared"}
-        What intervals are about: the fit in which far rows and far residuals count less, as the release states; or
+        The estimand of intervals: the fit in which far rows and far residuals count less, as the release states; or
         least squares under the declared bounds, with intervals that are wider by what far rows might add.
 
     Examples
@@ -272,7 +272,7 @@ class DPLinearRegression(MomentsRegressor):
         return self._fit_run(run(recipe, MomentsSource.counted(*counted(table, asked.target), table), session), asked)
 
     def recipe(self, domain: Domain, target: str, features: Sequence[str]) -> tuple[Recipe, Session]:
-        """The recipe by which `fit` releases a table that can be read again, and a session for it.
+        """Return the recipe by which `fit` releases a table that can be read again, and a session for it.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class DPLinearRegression(MomentsRegressor):
         return self._fit_run(found, Asked((target,), list(features), self._check()))
 
     def _recipe(self, domain: Domain, asked: Asked, session: Session) -> Recipe:
-        """In stages, or in one stage with bounds that are narrowed, or with bounds as declared."""
+        """Return the recipe: in stages, or in one stage with bounds narrowed or as declared."""
         facts, design = session.facts(domain), every_level(domain, asked.features, domain.design_names(asked.features))
         if self._is_staged(domain, asked):
             stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
@@ -322,8 +322,8 @@ class DPLinearRegression(MomentsRegressor):
     def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
         """Whether the release is in stages; `once`: whether rows can be read only once.
 
-        Rows in a ball have one stage unless more are asked for: they are about as long as each other already, and one
-        stage was more accurate.
+        Rows in a ball have one stage unless more are asked for: their norms are similar already, and one stage was more
+        accurate.
         """
         if self.stages == 1 or not self.narrow:
             return False

@@ -21,7 +21,7 @@ PUBLIC = "public"
 
 
 def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
-    """The classes of plain arrays: as declared, or the labels of y where those are declared to be public."""
+    """Return the classes of plain arrays: as declared, or the labels of y where those are declared to be public."""
     if isinstance(classes, str) and classes == PUBLIC:
         return _found_classes(entries(y))
     if classes is None:
@@ -42,7 +42,7 @@ def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
 
 
 def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
-    """The labels that there are, in order."""
+    """Return the labels that occur, in order."""
     if any(is_missing(label) or (isinstance(label, Real) and abs(label) == np.inf) for label in labels):
         raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
     try:
@@ -61,12 +61,12 @@ def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
 
 
 def _label(value: Any) -> Any:
-    """A label as the Python object that numpy's stands for."""
+    """Return a label as the Python object that numpy's stands for."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def codes(y: Any, classes: Sequence[Any]) -> Floats:
-    """Places of the labels among the classes, each found by its exact value and whatever the others are.
+    """Return the indices of the labels among the classes, each found by its exact value and whatever the others are.
 
     An undeclared label is an error that does not say which.
 
@@ -89,7 +89,7 @@ def codes(y: Any, classes: Sequence[Any]) -> Floats:
 
 
 def _codes_of_numbers(values: NDArray[Any], classes: Sequence[Any]) -> Floats:
-    """The same for an array of one type of numbers; a class that the type cannot hold exactly is in no row."""
+    """Return `codes` for an array of one type of numbers; a class that the type cannot hold exactly is in no row."""
     places, found = np.zeros(len(values)), 0
     for k, label in enumerate(classes):
         held = values.dtype.type(label) if _holds(values.dtype, label) else None

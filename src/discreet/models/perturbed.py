@@ -38,7 +38,7 @@ from discreet.results.released_model import ReleasedModel
 from discreet.solve.newton import Penalty
 
 SECOND = (0.7, 0.5)
-"""Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""
+"""Shares of epsilon and of delta that the second stage of the adaptive method is held to, declared beforehand."""
 
 LARGEST_WEIGHT = 1e3
 
@@ -106,24 +106,24 @@ class Wish:
         return {"l2": 0.0, "l1": 1.0}.get(self.kind, self.l1_ratio)
 
     def modulus(self, calibration: Calibration, count: int) -> float:
-        """lambda: the quadratic part of the penalty counts towards what privacy needs; what is missing is added."""
+        """Return lambda: the quadratic part of the penalty, raised where privacy needs more."""
         least = calibration.least_modulus(count)
         if self.alpha is None:
             return public_modulus(calibration, count)
         return max(self.alpha * (1 - self.ratio), least / 2)
 
     def penalty(self, calibration: Calibration, modulus: float, scale: float) -> Penalty:
-        """The penalty with this modulus; the constant has no l1 norm."""
+        """Return the penalty with this modulus; the constant has no l1 norm."""
         strength = scale if self.alpha is None else self.alpha
         slopes = np.array([name != CONSTANT for name in calibration.design], dtype=float)
         return Penalty(np.full(len(slopes), modulus), strength * self.ratio * slopes)
 
 
 def public_modulus(calibration: Calibration, count: int = 1) -> float:
-    """The penalty when none is given, from the promise, the bounds and the number of coefficients only.
+    """Return the default penalty, from the promise, the bounds and the number of coefficients only.
 
-    It is the least that hardly costs privacy, or more where the noise is large: the noise alone, of norm
-    sigma sqrt(d), then moves theta by at most ten.
+    It is the least that hardly costs privacy, or more where the noise is large: noise of norm sigma sqrt(d) alone then
+    moves theta by at most ten.
     """
     least = calibration.least_modulus(count)
     scale = calibration.calibrate(least, count).scale
@@ -131,7 +131,7 @@ def public_modulus(calibration: Calibration, count: int = 1) -> float:
 
 
 def one_stage(calibration: Calibration, wish: Wish, labels: Sequence[Label], radius: float | None) -> list[Task]:
-    """One perturbed objective for each linear predictor."""
+    """Return one perturbed objective for each linear predictor."""
     modulus = wish.modulus(calibration, len(labels))
     event = calibration.calibrate(modulus, len(labels))
     penalty = wish.penalty(calibration, modulus, event.scale)
@@ -178,11 +178,11 @@ class TwoStages:
 
     @staticmethod
     def weights(pilot: Floats) -> Floats:
-        """max(1, 1/|pilot_j|), at most 1,000."""
+        """Return max(1, 1/|pilot_j|), at most 1,000."""
         return np.clip(1 / np.maximum(np.abs(pilot), 1 / LARGEST_WEIGHT), 1.0, LARGEST_WEIGHT)
 
     def stages(self) -> Stages:
-        """The pilot, and the second stage given the pilot."""
+        """Return the pilot, and the second stage given the pilot."""
         second = self._second(self.calibration, len(self.labels))
         least = self.reserved[0].modulus
 
@@ -219,19 +219,19 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
     # ---------------------------------------------------------------- what differs between models
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
-        """The outcome, checked."""
+        """Check and return the outcome."""
         return self.family.outcome(domain, target, type(self).__name__)
 
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
-        """The loss."""
+        """Return the loss."""
         return self.family.loss(self.family.most(domain, outcome.column))
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
-        """The perturbed objectives, calibrated, where there is one stage."""
+        """Return the perturbed objectives, calibrated, where there is one stage."""
         return one_stage(calibration, self._wish(), self.family.labels(domain, outcome), None)
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
-        """Centre and half-width of the linear predictor's own unit."""
+        """Return centre and half-width of the linear predictor's own unit."""
         return domain.map(outcome.column) if self.family.linear else (0.0, 1.0)
 
     # ---------------------------------------------------------------- wiring
@@ -297,7 +297,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
         outcome: Outcome,
         **told: Any,
     ) -> ReleasedModel:
-        """The model in the user's units, without the first levels of categories."""
+        """Return the model in the user's units, without the first levels of categories."""
         domain = certificate.domain
         count, L = len(self.family.labels(domain, outcome)), lift(domain, full, design)
         mapped = [L.T @ theta for theta in thetas[-count:]]
@@ -339,7 +339,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
     classes: Sequence[Any] | str | None = None
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
-        """As for numbers where y is a declared category; else y becomes the places of its labels among the classes."""
+        """Return the request as for numbers if y is a declared category; else with y as indices of its labels."""
         (labels,) = y.columns()
         if self.domain is None:
             classes = declared_classes(self.classes, labels)
@@ -360,23 +360,23 @@ class PerturbedClassifier(Classifier, PerturbedModel):
         self.classes_ = np.array(fitted.classes)
 
     def _predictor(self, X: Any) -> Floats:
-        """The linear predictors of the rows of X, which is not clipped to the bounds."""
+        """Return the linear predictors of the rows of X, which is not clipped to the bounds."""
         check_is_fitted(self)
         return self._predictors(X, self.coef_, self.intercept_)
 
     def decision_function(self, X: Any) -> Floats:
-        """The linear predictor; above 0 for the second of two classes, largest for the class of several."""
+        """Return the linear predictor; above 0 for the second of two classes, largest for the class of several."""
         eta = self._predictor(X)
         return eta[:, 0] if len(self.classes_) == 2 else eta
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row; X is not clipped to the bounds."""
+        """Return the class of each row; X is not clipped to the bounds."""
         found = places(self._predictor(X))
         labels: NDArray[Any] = self.classes_[found]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose class is predicted rightly.
+        """Return the share of rows whose class is predicted correctly.
 
         It is computed from the rows that are given, without noise: on private rows it is **confidential**.
 

@@ -1,4 +1,4 @@
-"""Steps before an estimator that learn from the rows, so that its promise does not cover the pipeline: a warning."""
+"""A warning of pipeline steps that learn from the rows, which the promise of the estimator does not cover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from discreet.errors import DiscreetWarning
 
 _DEEP = 8
-"""Frames between a pipeline's own `fit` and that of its last step; there are two or three."""
+"""Maximum number of frames between a pipeline's own `fit` and that of its last step; there are two or three."""
 
 
 def warn_of_learning_steps(estimator: Any) -> None:
@@ -33,7 +33,7 @@ def warn_of_learning_steps(estimator: Any) -> None:
 
 
 def steps_before(estimator: Any) -> list[Any]:
-    """The steps of the pipeline whose `fit` is under way and ends in this estimator; none if there is no such one."""
+    """Return the steps of the pipeline whose `fit` is under way and ends in this estimator; none without one."""
     frame = sys._getframe(1) if hasattr(sys, "_getframe") else None
     for _ in range(_DEEP):
         if frame is None:
@@ -46,7 +46,7 @@ def steps_before(estimator: Any) -> list[Any]:
 
 
 def learns(step: Any) -> bool:
-    """Whether what a step makes of one row may depend on others; of unknown steps, whether they must be fitted.
+    """Whether a step's output for one row may depend on others; for unknown steps, whether they must be fitted.
 
     Examples
     --------

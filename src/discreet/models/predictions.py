@@ -19,7 +19,7 @@ _ROWS = 1 << 13
 
 
 def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa.Table]:
-    """What a model predicts for each row of a source, in the order of the rows; nothing for a row that lacks a value.
+    """Yield a model's predictions for each row of a source, in order; none for a row that lacks a value.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa
     source : path, frame, Arrow table
         Rows with the columns that the model uses.
     level : float
-        Of the interval of an outcome, where the model has one: columns ``low`` and ``high``.
+        The level of the interval of an outcome, where the model has one: columns ``low`` and ``high``.
 
     Examples
     --------
@@ -49,13 +49,13 @@ def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa
 
 
 def why_no_interval(model: Results) -> str | None:
-    """Why predictions of a model have no intervals, if they have none."""
+    """Return the reason that predictions of a model have no intervals, if they have none."""
     found = model.predict_interval(np.zeros((1, len(model.names))))
     return found.reason if isinstance(found, Unavailable) else None
 
 
 def _read(model: Results) -> Domain:
-    """The columns that a model uses."""
+    """Return the columns that a model uses."""
     domain = model.certificate.domain.of_rows()
     used = dict.fromkeys(domain.entries[i].column for i in domain.indices(model.names))
     return domain.select(used or list(domain.columns)[:1]).with_missing("drop")

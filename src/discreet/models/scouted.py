@@ -1,4 +1,4 @@
-"""Generalised linear models in private coordinates: when these are scouted, and what becomes of what was released."""
+"""Generalised linear models in private coordinates: when these are used, and the model that the release gives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ScoutedModel(PerturbedModel):
     covariance: Covariance = "auto"
 
     def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Link, str] | None:
-        """The link of standard errors and the coordinate of their residuals; None where there are none."""
+        """Return the link of standard errors and the coordinate of their residuals; None where there are none."""
         name = self.family.coordinate(domain, outcome)
         return None if name is None else (self.family.link, name)
 
@@ -61,7 +61,7 @@ class ScoutedModel(PerturbedModel):
         return promise
 
     def _unfit(self) -> str | None:
-        """What stages need that was not asked for."""
+        """Return the requirement of stages that the parameters do not meet, if any."""
         if self.penalty != "l2" or self.alpha is not None or self.adaptive:
             return "a penalty that is chosen for you: penalty='l2', alpha=None and adaptive=False"
         if self.noise != "gaussian":
@@ -102,7 +102,7 @@ class ScoutedModel(PerturbedModel):
         return self
 
     def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
-        """The linear predictors that are fitted."""
+        """Return the linear predictors that are fitted."""
         loss, count = self._loss(domain, outcome, turned_norm(design)), len(self.family.labels(domain, outcome))
         link, name = self._mean(domain, outcome) or (None, None)
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
@@ -115,7 +115,7 @@ class ScoutedModel(PerturbedModel):
 
 
 class _Readings:
-    """The progress of several readings of a table as that of one: each reading begins anew."""
+    """The progress of several readings of a table, shown as one: each reading starts anew."""
 
     most = 5
 

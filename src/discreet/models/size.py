@@ -1,4 +1,4 @@
-"""What a wide model takes: memory is refused, and minutes are told, before any row is read; by public facts alone."""
+"""The memory and time of wide models, from public facts: too much memory is refused before any row is read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from discreet.core.memory import refuse_beyond, spelled
 from discreet.errors import DiscreetWarning
 
 MATRICES = {1: 40, 2: 350}
-"""How many matrices with a row and a column for each coefficient are held at a time, in one stage and in several."""
+"""Number of matrices with a row and a column for each coefficient held at a time, in one stage and in several."""
 
 _PRODUCTS = {1: 10, 2: 500}
-"""How many products of such matrices take as long as the solution, without standard errors, which wide ones lack."""
+"""Number of products of such matrices that take as long as the solution, without standard errors, which wide ones
+lack."""
 
 _RATE = 1.5e10
-"""Products and sums of numbers in a second on one core."""
+"""Multiplications and additions per second on one core."""
 
 _LONG = 120.0
-"""Seconds from which on the time is told."""
+"""Seconds from which on the expected time is reported."""
 
 
 def check_size(d: int, *, staged: bool) -> None:
-    """Refuse a model of d coordinates that needs more memory than there is, and tell of one that takes minutes.
+    """Refuse a model of d coordinates that needs more memory than there is, and report one that takes minutes.
 
     Examples
     --------

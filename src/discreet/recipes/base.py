@@ -32,10 +32,10 @@ from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
 from discreet.solve.newton import Penalty
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
-"""From the noisy counts of each outcome to the place of its half width."""
+"""A function from the noisy counts of each outcome to the index of its half width."""
 
 Radii = Callable[[Floats, Floats], tuple[float, ...]]
-"""From noisy U'U and e'e to the norm that the scores of persons are shortened to, for each outcome."""
+"""A function from noisy U'U and e'e to the bound on the norm of persons' scores, for each outcome."""
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Ask:
     domain : Domain
         The bounds that the columns are mapped by.
     event : event, optional
-        What the certificate lists, where it is more than Gaussian noise on all rows of the table.
+        The event that the certificate lists, where it is more than Gaussian noise on all rows of the table.
     """
 
     blocks: tuple[Block, ...]
@@ -81,7 +81,7 @@ class AskStage:
     coordinates, blocks : Coordinates, tuple of Block
         The coordinates of the stage, and its statistics with their noise.
     choose, radii : callable, optional
-        How half widths follow from counts, and bounds on the scores of persons from U'U and e'e.
+        Functions from counts to half widths, and from U'U and e'e to bounds on the scores of persons.
     """
 
     coordinates: Coordinates
@@ -111,7 +111,7 @@ class AskMinimisers:
     penalty, centre : Penalty, array
         The quadratic penalty, and where it draws the coefficients to.
     count : int
-        How many linear predictors there are.
+        The number of linear predictors.
     """
 
     event: ObjectiveEvent
@@ -134,7 +134,7 @@ class AskEvent:
     Parameters
     ----------
     mechanisms : tuple of str
-        What the mechanism of the event may be.
+        The possible mechanisms of the event.
     declared : bool
         Whether the event is the second of two, whose cost was declared before the first one was drawn.
     """
@@ -153,14 +153,14 @@ class AskEvent:
 
 
 def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
-    """Which statistics blocks are, whatever their noise."""
+    """Return the kinds of statistics in blocks, whatever their noise."""
     return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
 
 
 Question = Ask | AskStage | AskMinimisers | AskEvent
 
 Steps = Generator[Question, Any, T]
-"""Questions in turn; what the generator returns is what later steps, or solvers, need."""
+"""Questions in turn; the generator returns the values that later steps, or solvers, need."""
 
 
 class Noisy(NamedTuple):
@@ -182,7 +182,7 @@ class Facts:
     domain : Domain
         The columns and their bounds, as declared.
     promise : Guarantee
-        What is promised.
+        The promise.
     rows : int, optional
         The public number of rows.
     """
@@ -227,7 +227,7 @@ class Recipe:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the certificate says of the recipe besides its name; the rest follows from the listed events."""
+        """Options that the certificate states besides the recipe's name; the rest follows from the listed events."""
         return {}
 
     @property
@@ -250,11 +250,11 @@ class Recipe:
         """The recipe of a release that lists these events; None where it cannot have listed them."""
 
     def guesses(self, events: Sequence[Event]) -> list[Self]:
-        """The recipes that a file of an older version, which does not tell its options, may have had."""
+        """Return the recipes that a file of an older version, which does not state its options, may have had."""
         return [self]
 
     def outlined(self, events: Sequence[Event]) -> Self:
-        """The same recipe with every decision that depends on values taken as the events tell."""
+        """Return the recipe with every decision that depends on values taken from the events."""
         return self
 
 
@@ -274,18 +274,18 @@ class Spending:
         self._spent: list[float] = []
 
     def left(self, share: float = 1.0) -> float:
-        """The mu that a share of what is left of mu^2 comes to."""
+        """Return the mu of a share of the remaining mu^2."""
         spent = math.fsum(mu**2 for mu in self._spent)
         return down(math.sqrt(max(self.mu**2 - spent, 0.0) * share))
 
     def share(self, share: float) -> float:
-        """The mu that a share of the mu^2 of the whole promise comes to."""
+        """Return the mu of a share of the promise's mu^2."""
         return down(self.facts.mu * math.sqrt(share))
 
     def statistics(
         self, requests: Sequence[StatisticRequest], mu: float, spans: Sequence[Span | None] = ()
     ) -> Steps[tuple[list[Block], list[Floats]]]:
-        """Ask for statistics of the mapped columns; the blocks, and their noisy values."""
+        """Ask for statistics of the mapped columns; return the blocks and their noisy values."""
         blocks = calibrate(requests, self.facts.domain, self.facts.neighbors, mu)
         blocks = [replace(block, span=span) for block, span in zip(blocks, spans, strict=True)] if spans else blocks
         answer: Noisy = yield Ask(tuple(blocks), self.facts.domain)

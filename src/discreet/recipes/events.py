@@ -33,7 +33,7 @@ class Draws(Recipe):
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
-        """A mechanism that releases nothing."""
+        """Return the recipe of a mechanism that releases nothing."""
         return None if events else cls(facts)
 
 

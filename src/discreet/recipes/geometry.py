@@ -1,4 +1,4 @@
-"""Coordinates, radii and half widths of the stages of a linear model, as functions of what was released before.
+"""Coordinates, radii and half widths of the stages of a linear model, as functions of earlier releases.
 
 Every matrix, radius and half width of a stage is a function of earlier noisy values and of public facts.
 ``docs/mathematics``, section 12.
@@ -23,46 +23,52 @@ from discreet.solve.location import Location
 from discreet.solve.outcome import shares
 
 FEWEST, FEWEST_EACH, MANY, NARROW = 10.0, 0.5, 30.0, 64
-"""Of n mu, and of n mu/d: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than
-two, for tables of at most so many columns; for wider ones a third reading takes more time than it is worth."""
+"""Below these values of n mu and n mu/d, release only the mean. From this value of n mu/d^1.5 on, three stages are
+better than two, in tables of at most this many columns; in wider ones a third pass is not worth its time."""
 
 SPHERE = 0.25
-"""The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
+"""Clipping radius of the stages before the last, in units of the typical row norm. It is small, so that nearly all rows
+are scaled to the same norm."""
 
 _REACH, _FAR_REACH = 0.1, 1.0
-"""The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
+"""Radius of the last stage, in units of the typical row norm: sqrt(_REACH n mu/q^1.5) with two stages; at most
+sqrt(_FAR_REACH n mu/q^1.5) with more."""
 
 EDGES = tuple(2.0 ** (k / 4) for k in range(17))
-"""Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
+"""Edges of the bins in which row norms are counted before the last of three or more stages, in units of the typical row
+norm."""
 
 _BEYOND, _MOST_BEYOND = 20.0, 0.5
-"""The last radius leaves out a share of at most 20 q/(n mu) of the rows, and never more than a half."""
+"""The last radius is chosen so that at most a share 20 q/(n mu) of the rows exceeds it, and never more than half."""
 
 _WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
-"""How many half widths are tried, their ratio, and the largest in units of the outcome's spread."""
+"""Number of candidate half widths for clipping residuals, the ratio of successive ones, and the largest in units of the
+outcome's spread."""
 
 _MOST_WIDTHS, _NARROWEST = 32, 0.4
-"""In the last of three or more stages: how many at most, and the least in units of that spread."""
+"""In the last of three or more stages: maximum number of candidate half widths, and the smallest in units of the
+outcome's spread."""
 
 _CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
-"""Residuals may be clipped in a share of 3 d/(n mu), at most 0.3; a small d counts as 7."""
+"""At most a share 3 d/(n mu) of the residuals is clipped, and never more than 0.3; a d below 7 counts as 7."""
 
 _ROOT_CLIPPED, _ROOT_BEYOND = 0.15, 0.3
-"""In the end no smaller shares are looked for than these over sqrt(n): what is missing then is little beside the
-sampling error."""
+"""In the last of three or more stages it is always allowed to clip a share 0.15/sqrt(n) of the residuals and to shorten
+a share 0.3/sqrt(n) of the rows: the error is small beside the sampling error."""
 
 _NOISE = 2.0
-"""No share is looked for that is less than so many sds of the noise of its counts."""
+"""A share below this many sds of the noise of its counts is taken as zero."""
 
 _SCORES, _LEAST_SCORE = 3.0, 2.0**-8
-"""How long scores of a person may be, in units of the typical one; and at least, of the largest there can be."""
+"""Bound on the norm of a person's scores, in units of the typical norm; and its minimum, as a share of the largest
+possible norm."""
 
 _CLOSE = 1e-6
-"""Coordinates that are computed again may differ by this share, for processors round differently."""
+"""Relative tolerance for recomputed coordinates: processors round differently."""
 
 
 def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
-    """How many stages are best for so many rows times mu: 0 where only the mean can be told, or asked for.
+    """Return the best number of stages; 0 if only the mean is asked for, or can be estimated.
 
     Parameters
     ----------
@@ -87,18 +93,18 @@ def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
 
 @dataclass(frozen=True, eq=False)
 class StageGeometry:
-    """The coordinates of each stage, given where outcomes and columns lie.
+    """The coordinates of each stage, given the location of outcomes and columns.
 
     Parameters
     ----------
     design, targets : tuple of str
         Coordinates of the regressors and of the outcomes.
     locations : tuple of Location
-        Where each outcome lies.
+        The location of each outcome.
     axes : Axes
-        Those of the first stage.
+        The axes of the first stage.
     most : int
-        How many rows one person counts for at most.
+        The maximum number of rows that count for one person.
     """
 
     design: tuple[str, ...]
@@ -118,16 +124,16 @@ class StageGeometry:
         return self.design[0] == CONSTANT
 
     def coordinates(self, done: Sequence[ReleasedStage], mu: float, count: int) -> Coordinates:
-        """The coordinates of the next stage.
+        """Return the coordinates of the next stage.
 
         Parameters
         ----------
         done : sequence of ReleasedStage
             The stages so far.
         mu : float
-            What the next one costs.
+            The cost of the next stage.
         count : int
-            How many there are in all. Of three or more, the one before the last counts rows by their lengths.
+            The total number of stages. With three or more, the one before the last counts row norms.
         """
         axes, left = self._axes(done), count - len(done)
         typical = math.sqrt(max(axes.known + self.constant, 1.0))
@@ -140,14 +146,14 @@ class StageGeometry:
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, *sizes, self.most)
 
     def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
-        """The last radius in units of the typical length, with what the stage before it says of lengths."""
+        """Return the last radius in units of the typical row norm, by the row norms counted before, if any."""
         n_mu = self.rows * mu / self.most
         if len(done) < 2:
             return max(SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
         return far_reach(done[-1], self.rows, mu / self.most)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
-        """The model so far, a column for each outcome."""
+        """Return the coefficients estimated so far, a column for each outcome."""
         if done:
             return np.column_stack([self.posterior(done, name).mean for name in self.targets])
         theta = np.zeros((len(self.design), len(self.targets)))
@@ -156,14 +162,14 @@ class StageGeometry:
         return theta
 
     def posterior(self, done: Sequence[ReleasedStage], target: str) -> Joint:
-        """What all stages say of one outcome."""
+        """Return the posterior of one outcome's coefficients given all stages so far."""
         location = self.locations[self.targets.index(target)]
         return joint(done, target, location, max(self.axes.known, 1.0), constant=self.constant)
 
     def chosen(
         self, counts: Mapping[str, Floats], sd: float, *, coordinates: Coordinates, mu: float, final: bool
     ) -> list[int]:
-        """The places of the half widths that noisy counts of residuals call for.
+        """Return the index of each outcome's half width, chosen from noisy counts of residuals.
 
         Parameters
         ----------
@@ -172,7 +178,7 @@ class StageGeometry:
         coordinates, mu : Coordinates, float
             The coordinates and the cost of the stage.
         final : bool
-            Whether it is the last of three or more.
+            Whether it is the last of three or more stages.
         """
         size = max(len(coordinates.axes), _FEW)
         least = _ROOT_CLIPPED / math.sqrt(self.rows) if final else 0.0
@@ -182,9 +188,9 @@ class StageGeometry:
         ]
 
     def radii(self, gram: Floats, squares: Floats) -> tuple[float, ...]:
-        """For each outcome the length that scores of persons are shortened to, from noisy U'U and e'e of the stage.
+        """Return for each outcome the bound on the norm of persons' scores, from noisy U'U and e'e of the stage.
 
-        Three times that of a person whose rows all have the typical score, and the same sign.
+        It is three times the norm for a person whose rows all have the typical score, with the same sign.
         """
         u, e = float(np.trace(gram)) / self.rows, squares / self.rows
         typical = np.sqrt(np.maximum(u, 0.0) * np.maximum(e, 0.0))
@@ -199,14 +205,14 @@ class StageGeometry:
 
 
 def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
-    """A radius in units of the typical length that few rows exceed, by the lengths that a stage counted.
+    """Return a radius in units of the typical row norm that few rows exceed, from the row norms counted in a stage.
 
     Parameters
     ----------
     before : ReleasedStage
         The stage.
     rows, mu : float
-        The number of rows, and what the radius is for costs.
+        The number of rows, and the cost of the release that uses the radius.
     """
     own, q = before.event.coordinates, len(before.event.coordinates.axes)
     most = max(_BEYOND * q / (rows * mu), _ROOT_BEYOND / math.sqrt(rows))
@@ -216,21 +222,21 @@ def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
 
 
 def _widths(location: Location, weight: float) -> list[float]:
-    """Half widths that are tried: up to all there can be, or to far beyond the outcome's spread."""
+    """Return candidate half widths, up to the largest possible residual or far beyond the outcome's spread."""
     most = 1 + abs(location.centre)
     widest = min(most, _WIDEST * location.spread) if location.spread else most
     return [weight * widest * _STEP**-k for k in reversed(range(_WIDTHS))]
 
 
 def _final_widths(location: Location, weight: float) -> list[float]:
-    """Half widths that are tried in the end: powers of sqrt(2), whatever the noise, up to all there can be."""
+    """Return candidate half widths of the last stage: powers of sqrt(2), whatever the noise, up to the largest."""
     top = math.floor(2 * math.log2(weight)) + 2
     least = math.floor(2 * math.log2(_NARROWEST * weight * (location.spread or 1.0)))
     return [2.0 ** (k / 2) for k in range(max(least, top - _MOST_WIDTHS + 1), top + 1)]
 
 
 def clipped_place(counts: Floats, most: float) -> int:
-    """The place of the least half width that leaves out at most a share `most` of the residuals, or edge of the rows.
+    """Return the index of the smallest half width, or edge of row norms, that at most a share `most` exceeds.
 
     Examples
     --------
@@ -244,7 +250,7 @@ def clipped_place(counts: Floats, most: float) -> int:
 
 
 def quiet_place(counts: Floats, most: float, sd: float) -> int:
-    """The same where a share that is less than two sds of its noise counts as none.
+    """Return the index as `clipped_place` does, but take shares below two sds of their noise as zero.
 
     Examples
     --------
@@ -258,22 +264,22 @@ def quiet_place(counts: Floats, most: float, sd: float) -> int:
 
 
 def as_declared(design: Sequence[str]) -> Axes:
-    """The columns themselves as axes, for rows in a ball: they are about as long as each other already."""
+    """Return the columns themselves as axes, for rows in a ball, whose norms are similar already."""
     return Axes(np.eye(len(design)), 1.0)
 
 
 def mean_alone(design: Sequence[str]) -> Axes:
-    """The constant as the only axis, for tables that can tell no more than the mean."""
+    """Return the constant as the only axis, for tables too small to estimate more than the mean."""
     return Axes(np.eye(len(design))[:, :1], 0.0)
 
 
 def is_close(own: Coordinates, expected: Coordinates) -> bool:
-    """Whether coordinates are the same but for rounding errors; axes may point either way."""
+    """Whether coordinates agree up to rounding errors and rotation of the axes."""
     shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.lengths, *c.widths)]) for c in (own, expected)]
     if shapes[0] != shapes[1]:
         return False
     (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
-    G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: turning axes within a plane changes nothing
+    G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: rotating axes changes nothing
     sizes = zip(*([c.radius, *c.lengths, *itertools.chain(*c.widths)] for c in (own, expected)), strict=True)
     scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
     return (

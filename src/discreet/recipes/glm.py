@@ -1,6 +1,6 @@
-"""Models of classes and counts: find round coordinates, minimise perturbed objectives there, and measure their errors.
+"""Recipes of models of classes and counts: whiten, minimise perturbed objectives, and release their standard errors.
 
-A few Gaussian releases, whose mu is fixed beforehand, find coordinates in which the table is round. The noise of the
+A few Gaussian releases, whose mu is fixed beforehand, find coordinates that whiten the columns. The noise of the
 objectives is fixed beforehand, too, in units of these coordinates. A last Gaussian release at the minimisers tells
 their standard errors. Mathematics in ``docs/mathematics``, section 13.
 """
@@ -52,7 +52,7 @@ Stages = int | Literal["auto"]
 MOST_STAGES = 3
 
 _ROOM = 1e-7
-"""The objective leaves room for this share more of mu than Gaussian releases are meant to cost: rounding errors."""
+"""Slack for rounding errors: the objective allows Gaussian releases to cost this share more of mu than planned."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Predictors:
     column : str
         The outcome's column.
     count : int
-        How many linear predictors there are.
+        The number of linear predictors.
     link : {"logit", "log"}, optional
-        That of the last release, which tells standard errors; without one there is none.
+        The link of the last release, which gives standard errors; without a link there are none.
     outcomes : tuple of str
-        For each linear predictor the coordinate that the last release takes residuals of.
+        For each linear predictor, the coordinate of the residuals in the last release.
     exposure : str, optional
-        Of counts, the column whose logarithm is added to the predictor.
+        For counts, the column whose logarithm is added to the predictor.
     """
 
     loss: Loss
@@ -92,12 +92,12 @@ class Predictors:
 
     @property
     def led(self) -> bool:
-        """Whether least squares for the outcome say beforehand where the model is expected."""
+        """Whether the prior of the model comes from least squares for the outcome."""
         return self.family.led and self.link is not None and self.design[0] == CONSTANT
 
 
 class Found(NamedTuple):
-    """The coordinates of a model, the number of rows, the size of counts, and where the model is expected."""
+    """The coordinates of a model, the number of rows, the scale of counts, and the prior."""
 
     coordinates: Coordinates
     rows: float
@@ -114,7 +114,7 @@ class Minimised(NamedTuple):
 
 
 def turned_norm(design: Sequence[str]) -> float:
-    """The norm that no row exceeds in coordinates of a stage, as many as there are columns."""
+    """The largest norm of a row in coordinates of a stage, as many as there are columns."""
     d = len(design)
     plain = Coordinates.rounded(design, [], np.eye(d), np.zeros((d, 0)), 1.0, [])
     return sensitivity.norm(plain.axes, plain)
@@ -136,8 +136,8 @@ class Glm(Recipe):
         Whether standard errors hold where the model does not describe the variances. "auto" has none of classes where
         the table is wide.
     listed_scale : float, optional
-        The noise of the objectives that a file lists: accounting tells whether it is the least that keeps the promise,
-        and it need not be searched for again.
+        The noise of the objectives that a file lists. Accounting checks that it is the least that keeps the promise, so
+        it need not be searched for again.
     """
 
     predictors: Predictors
@@ -160,7 +160,7 @@ class Glm(Recipe):
         return model
 
     def start(self, spending: Spending) -> Steps[Found]:
-        """Where counts and columns lie, the products of columns where they are worth it, and what follows."""
+        """Locate counts and columns, release products of the columns if worthwhile, and return the coordinates."""
         facts, own, shares = self.facts, self.predictors, self.shares
         n = float(facts.rows) if facts.rows else (yield from total(spending, CONSTANT))[0]
         n, scale, exposure = max(n, 1.0), None, 1.0
@@ -192,7 +192,7 @@ class Glm(Recipe):
         return self.stages
 
     def _counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
-        """The size of counts, from two levels of noisy counts of the outcome."""
+        """Release two levels of counts of the outcome, and return its scale."""
         column, facts = self.predictors.column, self.facts
         declared = facts.domain.map(column)
         (first,) = yield from outcome_counts(spending, [column], [None], share)
@@ -224,7 +224,7 @@ class Glm(Recipe):
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """The shares of mu^2 of all Gaussian releases; that of products may turn out to be none."""
+        """The shares of mu^2 of all Gaussian releases; products may get none."""
         own, n = self.predictors, self.facts.rows
         wide = is_wide(len(own.design))
         undecided = self.stages == "auto" and n is None and not wide
@@ -241,7 +241,7 @@ class Glm(Recipe):
         }
 
     def _raised(self, shares: Mapping[str, float], n_mu: float) -> dict[str, float]:
-        """The shares for so many rows times mu, those of the first releases raised at the cost of the last one."""
+        """Return the shares for this n mu, those of the first releases raised at the cost of the last one."""
         if shares["errors"] == 0:
             return dict(shares)
         counts = self.predictors.family.sized
@@ -258,14 +258,14 @@ class Glm(Recipe):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The public facts that the noise of the objectives is fitted to."""
+        """The public facts that determine the noise of the objectives."""
         facts, promise, design = self.facts, self.facts.promise, self.predictors.design
         own = promise.epsilon, promise.delta, promise.neighbors, "gaussian", facts.rows
         return Calibration(self.predictors.loss, design, turned_norm(design), *own, size=TURNED_SIZE)  # type: ignore[arg-type]
 
     @cached_property
     def noise(self) -> ObjectiveEvent:
-        """The noise of the objectives beside Gaussian releases; of counts, for those of at most 1."""
+        """The noise of the objectives beside Gaussian releases; for counts, as if they were at most 1."""
         calibration, count = self.calibration, self.predictors.count
         others = [GaussianEvent(up(self.gaussian_mu, _ROOM), ())]
         if (family := self.predictors.family).sized:
@@ -278,7 +278,7 @@ class Glm(Recipe):
         return calibration.calibrate(modulus, count, others)
 
     def _event(self, noise: ObjectiveEvent, found: Found) -> ObjectiveEvent:
-        """The same noise in the coordinates that were found, and for the counts that were found."""
+        """Return the event of this noise in the coordinates, and for the scale of counts, that were found."""
         if found.scale is None:
             return replace(noise, coordinates=found.coordinates)
         own = replace(self.calibration, loss=self.predictors.family.loss(found.scale.most))
@@ -315,13 +315,13 @@ class Glm(Recipe):
         return cls(facts, _predictors(facts, events, objectives), *told, scale)
 
     def guesses(self, events: Sequence[Event]) -> list[Self]:
-        """The defaults, or what is listed, of each option."""
+        """Return recipes with the default, or the listed value, of each option."""
         listed = self.outlined(events)
         stages, covariances = dict.fromkeys(("auto", listed.stages)), dict.fromkeys(("auto", listed.covariance))
         return [replace(self, stages=one, covariance=other) for one in stages for other in covariances]
 
     def outlined(self, events: Sequence[Event]) -> Self:
-        """The same with products of columns, and score products, if they are listed."""
+        """Return the recipe with products of columns, and score products, if they are listed."""
         stages = of_kind(StageEvent, events)
         scouts = [event for event in stages if not isinstance(event.coordinates, Linked)]
         at = [event for event in stages if isinstance(event.coordinates, Linked)]
@@ -332,7 +332,7 @@ class Glm(Recipe):
 
 
 def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[ObjectiveEvent]) -> Predictors:
-    """The linear predictors that listed events are about."""
+    """Return the linear predictors of listed events."""
     design, loss = objectives[0].design, objectives[0].loss
     stages = [event.coordinates for event in of_kind(StageEvent, events)]
     at = next((own for own in stages if isinstance(own, Linked)), None)

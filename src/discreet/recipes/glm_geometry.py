@@ -1,4 +1,4 @@
-"""The coordinates in which a generalised linear model is fitted, as functions of what was released before.
+"""The coordinates in which a generalised linear model is fitted, as functions of earlier releases.
 
 Every matrix and radius is a function of earlier noisy values and of public facts. ``docs/mathematics``, section 13.
 """
@@ -21,36 +21,38 @@ from discreet.solve.location import Counts
 from discreet.solve.sizes import count_law
 
 _ENOUGH = 1.5
-"""Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
+"""From this value of n mu/q^1.5 on, products of the columns are worth their cost."""
 
 _WIDE = 64
-"""Of tables with more coordinates products are not worth what they cost, unless they are asked for."""
+"""With more coordinates, products of the columns are not worth their cost, unless they are asked for."""
 
 _CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
-"""Counts and residuals may be clipped in a share of 3 q/(n mu) or 0.15/sqrt(n), at most a tenth."""
+"""The share of counts or residuals that may be clipped: the larger of 3 q/(n mu) and 0.15/sqrt(n), at most 0.1."""
 
 _LEAST_CLIPPED = 0.005
-"""No more counts than this are beyond the bound of the model's rates."""
+"""At most this share of the counts exceeds the bound on the model's rates."""
 
 _LEAST = 0.3
-"""Of classes: directions with less than this of the mean variation are not stretched as others. Few rows, far out, may
-be all there is, and their predictors would be noise."""
+"""For classes: whitening adds this share of the mean variation to each direction's own, so that directions with little
+variation are stretched less. They may depend on a few far rows, whose predictors would be noise."""
 
 _LIGHT = 0.3
-"""Few rows of the scout weigh more than this: they are taken to the same length."""
+"""Few rows of the first stage have a larger weight, since all are scaled to the same norm; it sets the half width of
+the outcome."""
 
 _WIDTHS = 12
-"""Half widths of residuals of counts that are tried, at most one more: powers of sqrt(2) of the least."""
+"""Maximum number of candidate half widths for residuals of counts, besides the largest count: powers of sqrt(2) times
+the smallest."""
 
 _LEAST_SPREAD = 2.0
-"""Counts spread by at least so many sds of a Poisson count of their mean."""
+"""The spread of counts is at least this many sds of a Poisson count with their mean."""
 
 _FEW = 50.0
-"""Of n mu/q: below it rows are too few for standard errors of counts, and all goes into the model."""
+"""Below this value of n mu/q, counts get no standard errors, and the whole budget goes into the model."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
-    """How many stages are best for so many rows times mu and so many coordinates: 2 or 3, the model included.
+    """Return the best number of stages, the model included, for n mu and q coordinates: 2 or 3.
 
     Examples
     --------
@@ -61,19 +63,19 @@ def number_of_stages(n_mu: float, q: int) -> int:
 
 
 def is_few(n_mu: float, q: int) -> bool:
-    """Whether counts have so few rows, times mu, that only their model is worth to be known."""
+    """Whether n mu is so small that models of counts are released without standard errors."""
     return n_mu < _FEW * q
 
 
 def is_wide(q: int) -> bool:
-    """Whether there are so many coordinates that only where they lie is worth to be known."""
+    """Whether there are so many coordinates that products of the columns are not worth their cost."""
     return q > _WIDE
 
 
 class Scale(NamedTuple):
-    """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed.
+    """The scale of a count outcome in its own unit: its mean, and a bound that few counts exceed.
 
-    And how far above the mean all but a few are, and the mean exposure, 1 where there is none.
+    Also how far above the mean all but a few are, and the mean exposure, 1 if there is none.
     """
 
     mean: float
@@ -83,27 +85,27 @@ class Scale(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """A yes or no that a line is fitted to first: its coordinate, and centre and half width of its mapped range."""
+    """A binary outcome that a line is fitted to first: its coordinate, and centre and half width of its range."""
 
     name: str
     units: tuple[float, float]
 
 
 def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
-    """Mean and bound of an outcome that is a count, from two levels of noisy counts.
+    """Return the scale of a count outcome, from two levels of noisy counts.
 
     Parameters
     ----------
     counts : sequence of Counts
-        Over the whole range, and over a span of it.
+        Counts over the whole range, and over a span of it.
     n : float
         The number of rows.
     declared : tuple of float
         Centre and half width of the declared range.
     mu : float
-        That of the whole promise.
+        The mu of the whole promise.
     q : int
-        How many coordinates the model has.
+        The number of coordinates of the model.
     """
     low, most = declared[0] - declared[1], 2 * declared[1]
     law = count_law(counts, n, most)
@@ -116,12 +118,12 @@ def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float
 
 
 def clipped_share(n: float, mu: float, q: int) -> float:
-    """The share of counts, or of their residuals, that may be clipped."""
+    """Return the share of counts, or of their residuals, that may be clipped."""
     return min(_MOST_CLIPPED, max(_CLIPPED * q / (n * mu), _ROOT_CLIPPED / math.sqrt(n)))
 
 
 def residual_widths(scale: Scale) -> list[float]:
-    """Half widths that are tried for residuals of counts: from their spread about the mean up to the largest count.
+    """Return candidate half widths for residuals of counts, from their spread about the mean up to the largest count.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def residual_widths(scale: Scale) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class ModelGeometry:
-    """The coordinates of the columns' products, and of the model.
+    """The coordinates of the products of the columns, and of the model.
 
     Parameters
     ----------
@@ -143,9 +145,9 @@ class ModelGeometry:
     rows, mu : float
         The number of rows, and mu of the whole promise.
     axes : Axes
-        Along the columns.
+        Axes along the columns.
     counts : bool
-        Whether the outcome is a count: its model takes a further step, and has standard errors, from fewer rows on if
+        Whether the outcome is a count. Its model takes a further step and has standard errors, from fewer rows on if
         noise is small where most rows are.
     """
 
@@ -161,9 +163,9 @@ class ModelGeometry:
         return self.design[0] == CONSTANT
 
     def scout(self, lead: Lead | None) -> Coordinates:
-        """The coordinates in which products of the columns are summed up, and those with a yes or no less a half.
+        """Return the coordinates for products of the columns with each other and with a binary outcome less 1/2.
 
-        Every row is taken to the same length.
+        Every row is scaled to the same norm.
         """
         typical = self._typical(self.axes)
         names, widths, theta = [], [], np.zeros((len(self.design), int(lead is not None)))
@@ -174,7 +176,7 @@ class ModelGeometry:
         return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, lengths)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
-        """The coordinates of the model, round as far as a scout can tell; without one, along the columns."""
+        """Return the coordinates of the model, whitened by the first stage; without one, along the columns."""
         if stage is None:
             axes = softened(self.axes, constant=self.constant)
             return self._coordinates(axes, self._typical(axes))
@@ -192,6 +194,6 @@ class ModelGeometry:
 
 
 def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> float:
-    """The mean of an exposure from its noisy sum in mapped units, within a thousandth of its range."""
+    """Return the mean of an exposure from its noisy sum in mapped units, kept above the lower end of its range."""
     centre, half = units
     return max(centre + half * min(max(total / rows, -1.0), 1.0), centre - 0.999 * half)

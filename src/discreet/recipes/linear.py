@@ -1,7 +1,7 @@
-"""The default linear model: locate the outcomes and the columns, then release stages in ever rounder coordinates.
+"""The default linear model: locate outcomes and columns, then release stages in whitened coordinates.
 
-Every step is a release with Gaussian noise, and its values decide how the next one looks at the rows: its coordinates,
-its half widths, its share of what is left. Whatever is decided, mu^2 of all steps adds up to that of the promise.
+Every step is a release with Gaussian noise, and its values determine the next one: its coordinates, its half widths,
+its share of what is left. Whatever they are, mu^2 of all steps adds up to that of the promise.
 Mathematics in ``docs/mathematics``, sections 11 and 12.
 """
 
@@ -32,11 +32,11 @@ Covariance = Literal["auto", "robust", "classical"]
 COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)
 
 _FEW = 10.0
-"""Below this n mu^2/q score products are left out unless they are asked for: they would be lost in noise."""
+"""Below this n mu^2/q, score products are left out unless they are asked for: they would be lost in noise."""
 
 
 class Start(NamedTuple):
-    """Where stages start: their geometry, the number of stages, and the share of each of what is left of mu^2."""
+    """The geometry of the stages, their number, and the share of each of what is left of mu^2."""
 
     geometry: StageGeometry
     number: int
@@ -98,7 +98,7 @@ class Linear(Recipe):
         return Start(geometry, count, weights)
 
     def _located(self, spending: Spending) -> Steps[list[Location]]:
-        """The number of rows and two levels of counts of each outcome."""
+        """Release the number of rows and two levels of counts of each outcome."""
         facts, m, rows = self.facts, len(self.targets), None
         if facts.counted_rows is not None:
             rows = float(facts.counted_rows), 0.0
@@ -137,7 +137,7 @@ class Linear(Recipe):
     def _shares(
         self, geometry: StageGeometry, coordinates: Coordinates, mu: float, count: int, *, last: bool, final: bool
     ) -> Mapping[str, float]:
-        """The shares of the statistics of a stage: with counts of row norms where it has edges for them.
+        """Return the shares of the statistics of a stage, with counts of row norms if it has edges for them.
 
         The last stage has score products, unless its standard errors are classical; with them, U'U of a single outcome
         is that of the rows whose residuals are not clipped.
@@ -154,7 +154,7 @@ class Linear(Recipe):
         return split
 
     def _covariance(self, count: int) -> Covariance:
-        """The kind of standard errors; rows of persons, and weighted ones, are always robust where that is possible."""
+        """Return the kind of standard errors; with persons or weights they are robust (clustered) wherever possible."""
         plain = self.facts.domain.unit.plain
         if count == 0 and (plain or len(self.design) > 1):
             return "classical"
@@ -194,13 +194,13 @@ class Linear(Recipe):
         return cls(facts, own[0].design, own[0].outcomes, *told)
 
     def guesses(self, events: Sequence[Event]) -> list[Self]:
-        """The defaults, or what is listed, of each option."""
+        """Return recipes with the default, or the listed value, of each option."""
         listed = self.outlined(events)
         stages, covariances = dict.fromkeys(("auto", listed.stages)), dict.fromkeys(("auto", listed.covariance))
         return [replace(self, stages=one, covariance=other) for one in stages for other in covariances]
 
     def outlined(self, events: Sequence[Event]) -> Self:
-        """The same with as many stages as are listed, and score products if they are listed."""
+        """Return the recipe with as many stages as are listed, and score products if they are listed."""
         stages = of_kind(StageEvent, events)
         mean = len(stages) == 1 and len(stages[0].coordinates.axes) == 1
         robust = any(block.statistic == "meat" for block in stages[-1].blocks)
@@ -210,7 +210,7 @@ class Linear(Recipe):
 
 
 def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covariance] | None:
-    """The number of stages and the kind of standard errors that a certificate names; None where they are neither."""
+    """Return the number of stages and the kind of standard errors in a certificate; None if they are neither."""
     stages, covariance = options.get("stages", "auto"), options.get("covariance", "auto")
     known = stages == "auto" or (type(stages) is int and 2 <= stages <= most)
     return (stages, covariance) if known and covariance in COVARIANCES else None
@@ -222,11 +222,11 @@ def in_ball(domain: Domain, design: Sequence[str]) -> bool:
 
 
 def _score_share(signal: float) -> float:
-    """The share of score products, for so many rows times mu^2 over the number of axes."""
+    """Return the share of score products, given n mu^2 over the number of axes."""
     step, least, most = budget.SCORE_PRODUCTS
     return min(max(step * (math.log10(max(signal, 1.0)) - 1), least), most)
 
 
 def _beside(split: Mapping[str, float], kind: str, share: float) -> Mapping[str, float]:
-    """Shares that leave one for another statistic."""
+    """Return shares that leave this share for another statistic."""
     return {other: (1 - share) * own for other, own in split.items()} | {kind: share}

@@ -1,4 +1,4 @@
-"""The recipes of each method, and how the one of a certificate is found."""
+"""The recipes of each method, and the search for the recipe of a certificate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.recipes.moments import Counted, Fixed, MomentsOnce
 from discreet.recipes.outcomes import ManyOutcomes
 
 Reader = Callable[[Facts, Sequence[Event], Mapping[str, Any]], Recipe | None]
-"""From the facts, the listed events and the options of a certificate to its recipe; None where it is another one."""
+"""A function from the facts, listed events and options of a certificate to its recipe; None if it is another one."""
 
 PUBLISHED = " as published"
 
@@ -98,7 +98,7 @@ METHODS: dict[str, tuple[Reader, ...]] = {
 
 
 def readers(method: str) -> tuple[Reader, ...]:
-    """The recipes that a method may have; none of an unknown one.
+    """Return the recipes that a method may have; none for an unknown method.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def readers(method: str) -> tuple[Reader, ...]:
 
 
 def method_of(kind: type) -> str:
-    """The method that an estimator is: the class itself, or the nearest it is made from, of which it is a variant.
+    """Return the method of an estimator: its class, or the nearest base class of which it is a variant.
 
     Examples
     --------
@@ -125,12 +125,12 @@ def method_of(kind: type) -> str:
 
 
 def recipe_of(method: str, facts: Facts, events: Sequence[Event], told: Mapping[str, Any] | None) -> Recipe | None:
-    """The recipe of a release by a method that lists these events; None where the method has none such.
+    """Return the recipe of a release by a method that lists these events; None if the method has no such recipe.
 
     Parameters
     ----------
     method, facts, events
-        What the certificate says.
+        The entries of the certificate.
     told : mapping, optional
         The name of the recipe and its options; certificates of older versions have none.
     """

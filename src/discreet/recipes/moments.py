@@ -51,7 +51,7 @@ class Fixed(Recipe):
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
-        """The same events, where all of them are noise on statistics."""
+        """Return the recipe of the same events, if all of them are noise on statistics."""
         own = of_kind(BlockEvent, events)
         return cls(facts, own) if own and len(own) == len(events) else None
 
@@ -63,7 +63,7 @@ class MomentsOnce(Fixed):
     Parameters
     ----------
     facts, listed_events
-        As of `Fixed`.
+        As in `Fixed`.
     requests : sequence of StatisticRequest
         The statistics and their shares of mu^2.
     """
@@ -83,7 +83,7 @@ class MomentsOnce(Fixed):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The shares."""
+        """The shares of mu^2."""
         return {"shares": {request.statistic: request.share for request in self.requests}}
 
     @classmethod
@@ -153,7 +153,7 @@ class Counted(Recipe):
         return one_stage(self.design, self.target)
 
     def _narrowed(self, counts: Floats, sd: float) -> Narrowed:
-        """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
+        """Return the domain with the outcome's bounds narrowed, and whether they were far too wide."""
         domain, rows = self.facts.domain, self.facts.counted_rows
         n = max(float(counts.sum()), 1.0) if rows is None else float(rows)
         size = len(model_design(domain, self.design)[0])
@@ -170,7 +170,7 @@ class Counted(Recipe):
         return (self.target,)
 
     def extremes(self) -> Iterator[Sequence[Block]]:
-        """The noise for bounds as declared."""
+        """Blocks with the noise for bounds as declared."""
         domain, neighbors, mu = self.facts.domain, self.facts.neighbors, self.facts.mu
         counts = calibrate(self._counts, domain, neighbors, mu * math.sqrt(budget.ONE_STAGE["counts"]))
         spent = sensitivity.mu(counts, domain, neighbors)
@@ -198,7 +198,7 @@ def one_stage(design: tuple[str, ...], target: str) -> list[StatisticRequest]:
 
 
 def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
-    """The domain with one number's bounds moved inwards to (low, high), in its mapped units.
+    """Return the domain with one number's bounds moved inwards to (low, high), in its mapped units.
 
     It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
     """

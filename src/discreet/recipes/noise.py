@@ -28,7 +28,7 @@ class StatisticRequest:
 
 
 def calibrate(requests: Sequence[StatisticRequest], space: Space, neighbors: Neighbors, mu: float) -> list[Block]:
-    """The least noise that costs mu, with mu^2 split by the shares."""
+    """Return the least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(request.share for request in requests)
     units = [Block(request.statistic, request.rows, request.columns, 1.0) for request in requests]
     changes = zip(requests, units, sensitivity.sensitivities(units, space, neighbors), strict=True)
@@ -38,7 +38,7 @@ def calibrate(requests: Sequence[StatisticRequest], space: Space, neighbors: Nei
 
 
 def calibrate_public(requests: Sequence[StatisticRequest], domain: Domain, mu: float, norm: float) -> list[Block]:
-    """The least noise that costs mu where outcomes are public and have this norm, with mu^2 split by the shares."""
+    """Return the least noise that costs mu, split by the shares, where outcomes are public and have this norm."""
     total = math.fsum(request.share for request in requests)
     blocks = []
     for request in requests:
@@ -52,7 +52,7 @@ def calibrate_public(requests: Sequence[StatisticRequest], domain: Domain, mu: f
 
 
 def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbors: Neighbors, mu: float) -> list[Block]:
-    """The least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
+    """Return the least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbor
     neighbors : {"add-remove", "replace-one"}
         The relation.
     mu : float
-        What the stage costs.
+        The cost of the stage.
 
     Examples
     --------

@@ -24,12 +24,12 @@ class ManyOutcomes(Fixed):
     Parameters
     ----------
     facts, listed_events
-        As of `Fixed`.
+        As in `Fixed`.
     design, outcomes : tuple of str
         Coordinates of the regressors and of the outcomes.
     shares : mapping
-        Of mu^2, for "gram", "cross" and "squares"; the last may be 0. Where X'X is that of a sample, the others get
-        theirs, and it gets all that the promise leaves.
+        Shares of mu^2 for "gram", "cross" and "squares"; the last may be 0. If X'X is that of a sample, the others get
+        their shares, and it gets all that the promise leaves.
     norm : float, optional
         The largest norm of a row of public outcomes; without it outcomes are private.
     rate : float, optional
@@ -71,7 +71,7 @@ class ManyOutcomes(Fixed):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The shares."""
+        """The shares of mu^2."""
         return {"shares": dict(self.shares or {})}
 
     @classmethod

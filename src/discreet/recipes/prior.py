@@ -1,9 +1,9 @@
-"""Where a generalised linear model is expected, from what was released before it: ``docs/mathematics``, 13.3.
+"""The prior of a generalised linear model, from the releases before it: ``docs/mathematics``, 13.3.
 
-The penalty draws gamma = r P^-1 theta to a centre, as strongly as the noise calls for. Of counts the centre is the
-model that predicts their mean. Of a yes or no it is a line for the probability, fitted to the products that the scout
-released, turned into log odds as if both classes were normal with the same covariance: with p the share of yes, R^2
-what the line explains, and b its slopes,
+The penalty shrinks gamma = r P^-1 theta to a centre, as strongly as the noise requires. For counts the centre is the
+model that predicts their mean. For a binary outcome it is a linear probability model, fitted to the products of the
+first stage, converted to log odds as if both classes were normal with the same covariance: with p the share of the
+second class, R^2 that of the line, and b its slopes,
 
     log odds = logit(p) sqrt(1 + var/2.9) + b'(x - mean)/(p (1 - p) (1 - R^2))
 """
@@ -29,41 +29,43 @@ from discreet.solve.joint import Normal, joint
 from discreet.solve.location import Hypothesis, Location
 
 _EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.04)}
-"""How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
-its centre, is expected; of a count, in units of the mean."""
+"""Expected variance of a row's predictor, and expected squared deviation of the intercept from its centre, each times
+the curvature of a row's loss; for a count, in units of the mean."""
 
 CURVATURE = 0.2
-"""That of the loss of a class, at a typical row."""
+"""Curvature of the loss of a class at a typical row."""
 
 _MISFIT = 0.1
-"""The mean square by which log odds are expected to differ from a line's, over that of the line's."""
+"""Expected mean squared deviation of log odds from those of the line, relative to the mean square of the latter."""
 
 _RAREST, _MOST_EXPLAINED = 0.1, 0.6
-"""No class is taken to be rarer, and no line to explain more: log odds would depend on the noise above all."""
+"""The smallest share of a class, and the largest R^2 of the line, that are assumed: beyond them log odds would mostly
+depend on noise."""
 
 _PROBIT = 2.9
-"""1 + var/2.9 stretches log odds at the mean to log odds of the mean."""
+"""The factor sqrt(1 + var/2.9) converts log odds of the mean to log odds at the mean."""
 
 _STRONGEST = 256.0
-"""No penalty is more than this many times the sd of the noise, which it hides: rounding errors grow with it."""
+"""No penalty exceeds this multiple of the noise sd: rounding errors, which the noise must hide, grow with the
+penalty."""
 
 
 class Prior(NamedTuple):
-    """Where gamma is expected.
+    """The prior of gamma.
 
     Parameters
     ----------
     centre : array
         Its mean.
     expected : array
-        Of each coordinate its variance, times the curvature of a row, in round axes; of a count, times the mean.
+        The variance of each coordinate times the curvature of a row, in whitened axes; for a count, times the mean.
     """
 
     centre: Floats
     expected: Floats
 
     def penalties(self, event: ObjectiveEvent, rows: float) -> Floats:
-        """The quadratic penalty of each coordinate of gamma: at least the modulus, and what noise calls for.
+        """Return the quadratic penalty of each coordinate of gamma: at least the modulus, more where noise is large.
 
         With v = H gamma + b, b of sd sigma, and gamma of variance tau, lambda = sigma^2/(tau H) has the least error.
 
@@ -81,20 +83,20 @@ class Prior(NamedTuple):
 def prior(
     course: ModelGeometry, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, known: Lead | None
 ) -> Prior:
-    """Where gamma is expected in the coordinates of the model.
+    """Return the prior of gamma in the coordinates of the model.
 
     Parameters
     ----------
     course : ModelGeometry
-        What was known of the columns.
+        The geometry of the columns.
     stage : ReleasedStage, optional
-        The scout, if there was one.
+        The first stage, if there was one.
     scale : Scale, optional
-        Of counts, how large they are.
+        The scale of counts.
     own : Coordinates
-        Those of the model.
+        The coordinates of the model.
     known : Lead, optional
-        The yes or no that the scout knew of.
+        The binary outcome of the first stage.
     """
     plain = _plain(own, scale)
     if stage is None or known is None:
@@ -109,7 +111,7 @@ def prior(
 
 
 def _plain(own: Coordinates, scale: Scale | None) -> Prior:
-    """Where nothing is known of the slopes."""
+    """Return the prior where nothing is known of the slopes."""
     q, constant = len(own.design), own.design[0] == CONSTANT
     slopes, first = _EXPECTED["a class" if scale is None else "a count"]
     centre, expected = np.zeros(q), np.full(q, slopes / q)
@@ -124,7 +126,7 @@ def _plain(own: Coordinates, scale: Scale | None) -> Prior:
 
 
 def log_odds(course: ModelGeometry, stage: ReleasedStage, known: Lead) -> Normal:
-    """The law of the coefficients of log odds that a line for the probability calls for."""
+    """Return the prior law of the coefficients that a linear probability model implies for log odds."""
     own, n, (centre, half) = stage.event.coordinates, max(course.rows, 1.0), known.units
     ((b,),), middle, spread = own.widths, (0.5 - centre) / half, 0.5 / half
     about = Location(n, middle, spread, (Hypothesis(1.0, middle, spread**2 / 3),))

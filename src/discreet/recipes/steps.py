@@ -15,7 +15,7 @@ from discreet.solve.location import WHOLE, Counts
 
 
 def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
-    """The noisy sum of a column, and the sd of its noise; of the constant, the number of rows."""
+    """Ask for the noisy sum of a column; return it with its noise sd. That of the constant is the number of rows."""
     request = StatisticRequest("sums", (name,), (), 1.0)
     blocks, (found,) = yield from spending.statistics([request], spending.share(budget.ROWS))
     return float(found[0]), blocks[0].sd
@@ -24,7 +24,7 @@ def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
 def outcome_counts(
     spending: Spending, outcomes: Sequence[str], spans: Sequence[Span | None], share: float
 ) -> Steps[list[Counts]]:
-    """Noisy counts of outcomes over spans.
+    """Ask for noisy counts of outcomes over spans.
 
     Counts of the second level name their span even where it is the whole range, so that the two levels differ.
     """
@@ -37,7 +37,7 @@ def outcome_counts(
 
 
 def column_axes(spending: Spending, design: Sequence[str], n: float, mu: float) -> Steps[Axes]:
-    """Axes along the columns, from the sums of x and of x^2."""
+    """Ask for the sums of x and of x^2; return axes along the columns."""
     names = tuple(name for name in design if name != CONSTANT)
     requests = [StatisticRequest("sums", names, (), 0.5), StatisticRequest("diagonal", names, (), 0.5)]
     blocks, (sums, squares) = yield from spending.statistics(requests, mu)

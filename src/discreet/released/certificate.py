@@ -1,4 +1,4 @@
-"""Certificates: what was promised, what was released, and how to check one against the other."""
+"""Certificates: the promise, the events that were released, and checks of one against the other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ functions of columns, 5 persons and weights."""
 
 @dataclass(frozen=True)
 class Receipt(FileRecord):
-    """Where a release was paid for: a ledger by its id, an account of it, and an entry by its number and its hash."""
+    """The payment for a release: a ledger by its id, an account of it, and an entry by its number and its hash."""
 
     ledger: str
     account: str
@@ -133,7 +133,7 @@ class Certificate(FileRecord):
         return self.guarantee.status == "simulation"
 
     def refuse_simulation(self, what: str, again: str) -> None:
-        """Refuse to save as a public release what hides nobody."""
+        """Refuse to save a simulation as a public release."""
         if self.simulation:
             raise GuaranteeError(
                 f"This {what} is a simulation: its noise came from a seed or was left out, so it hides nobody. "
@@ -142,7 +142,7 @@ class Certificate(FileRecord):
 
     @cached_property
     def epsilon(self) -> float:
-        """An epsilon that the listed events keep, recomputed; infinite where they list what no release has."""
+        """An epsilon that the listed events keep, recomputed; infinite if no release can list them."""
         promised = self.guarantee
         try:
             return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
@@ -150,7 +150,7 @@ class Certificate(FileRecord):
             return math.inf
 
     def check(self, values: Values | None = None) -> list[Finding]:
-        """Recompute the noise's cost, and replay the recipe of the release; compare both with the listed events.
+        """Recompute the cost of the noise, and replay the recipe of the release; compare both with the listed events.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Certificate(FileRecord):
         return findings
 
     def check_costs(self) -> list[Finding]:
-        """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise.
+        """Recompute the cost of the noise from the bounds and the listed noise, and compare it with the promise.
 
         Also whether listed noise accounts for bounds that were narrowed, and which entries contradict each other.
         """
@@ -183,7 +183,7 @@ class Certificate(FileRecord):
         return findings
 
     def mismatch(self, values: Values | None = None) -> Mismatch | None:
-        """The first difference between what is listed and the recipe, if there is one."""
+        """Return the first difference between the listed events and the recipe, if there is one."""
         if not readers(self.method):
             why = f"this version of discreet does not know the method {checks.shown(self.method)}"
             return Mismatch("list of events", f"{why}, so it cannot check what it lists")
@@ -203,7 +203,7 @@ class Certificate(FileRecord):
             return Mismatch("stages", "the recipe cannot be replayed: no release has what is listed")
 
     def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
-        """Its events of one kind."""
+        """Return the events of one kind."""
         return of_kind(kind, self.events)
 
     @property
@@ -213,7 +213,7 @@ class Certificate(FileRecord):
 
     @property
     def format_version(self) -> int:
-        """The oldest version of files that can hold the certificate, so that older programs read what they can."""
+        """The oldest version of files that can hold the certificate, so that older programs can read it."""
         events = (event.format_version for event in self.events)
         return max([self.FIELDS.version(self), self.domain.format_version, *events])
 
@@ -241,7 +241,7 @@ class Certificate(FileRecord):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the certificate, by which a ledger knows it."""
+        """The SHA-256 of the certificate, by which a ledger knows it."""
         return digest(self.to_dict())
 
     @classmethod
@@ -273,7 +273,7 @@ class Certificate(FileRecord):
         return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
 
     def words(self) -> str:
-        """The certificate in plain words, a statement a paragraph."""
+        """Return the certificate in plain words, a statement a paragraph."""
         g = self.guarantee
         facts = [_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS]
         return "\n".join(map(printable, facts))
@@ -327,11 +327,11 @@ _LIMITS = "The promise is about what the release adds; it does not hide what is 
 
 
 _UNSPENT = 1e-3
-"""The share of mu that rounding may leave over; without the cheapest step ten times as much would be left."""
+"""The share of mu that rounding may leave over; without the cheapest step, ten times as much would be left."""
 
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
-    """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
+    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up."""
     if not of_kind(StageEvent, events):
         return None
     if promise.epsilon > gdp.LIMIT:

@@ -1,4 +1,4 @@
-"""What contradicts what in a certificate, from its own entries alone; costs are recomputed elsewhere."""
+"""Contradictions between the entries of a certificate; costs are recomputed elsewhere."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from discreet.released.certificate import Certificate
 
 _SOFTWARE = re.compile(r"discreet \d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9.]+)?")
-"""As versions of Python packages are written."""
+"""The program and its version, as versions of Python packages are written."""
 
 _LEDGER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 
 
 def contradictions(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """(what, why) of every contradiction between the entries of a certificate."""
+    """Return (what, why) of every contradiction between the entries of a certificate."""
     for found in (_of_status, _of_intercept, _of_events, _of_rows, _of_origin):
         yield from found(certificate)
 
 
 def _of_status(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """A promise is verified and needs no reason, or it gives one; only a paper's constants are claimed."""
+    """Check the status: a promise is verified without a reason, or gives one; only a paper's constants are claimed."""
     promise, published = certificate.guarantee, PUBLISHED in certificate.method
     if promise.status == "verified" and published:
         yield "status", "constants that a paper prints are never verified"
@@ -38,7 +38,7 @@ def _of_status(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _of_intercept(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Models of a domain have an intercept, or none: so has everything that was released for them."""
+    """Check that the regressors of all events have an intercept if the domain has one, and none otherwise."""
     intercept = certificate.domain.intercept
     for event in certificate.events:
         if (names := event.regressors) and (CONSTANT in names) != intercept:
@@ -48,13 +48,13 @@ def _of_intercept(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _of_events(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Listed values of an event that no table and no noise would give, and lists that no release has."""
+    """Check events for values that no table and no noise would give, and for lists that no release has."""
     for event in certificate.events:
         yield from event.contradictions(certificate.rows)
 
 
 def _of_rows(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """The declared number of rows is one number, wherever it stands."""
+    """Check that the declared number of rows is the same in all entries."""
     for event in certificate.events:
         rows = getattr(event, "rows", None)
         if rows is not None and rows != certificate.rows:
@@ -63,7 +63,7 @@ def _of_rows(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _of_origin(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Names of programs, ledgers and entries look as such."""
+    """Check that the names of programs, ledgers and entries are well formed."""
     if _SOFTWARE.fullmatch(certificate.software) is None:
         yield "software", f"{shown(certificate.software)} is no version of discreet"
     for receipt in certificate.receipts:

@@ -1,4 +1,4 @@
-"""Noisy normal equations: what every solver takes, and how released tables of products give them.
+"""Noisy normal equations from released tables of products.
 
 Where a release holds every level of a category, it holds some sums twice: with the constant, and as the total over the
 levels. All of them are used: the released coordinates are z = L x, x the regressors, so X'X and X'Y are fitted to Z'Z
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def normal_equations(
     released: ReleasedMoments, targets: Sequence[str], features: Sequence[str] | None = None
 ) -> NormalEquations:
-    """The noisy normal equations of some outcomes on the same features, none of which is an outcome."""
+    """Return the noisy normal equations of some outcomes on the same features, none of which is an outcome."""
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
     if isinstance(targets, str) or not targets:
@@ -70,7 +70,7 @@ def normal_equations(
 def staged_equations(
     domain: Domain, stages: Sequence[ReleasedStage], design: Sequence[str], targets: Sequence[str], rows: float
 ) -> NormalEquations:
-    """The equations of the weighted rows of the last stage, for all of its regressors or some of them.
+    """Return the equations of the weighted rows of the last stage, for all of its regressors or some of them.
 
     u = w L x, and b e = w (y - theta'x) where it is not clipped. With B = (L'L)^-1 L', X'X = B U'U B'. For some
     regressors, their rows M of B have the noise of the regressors C^-1 x, with C C' = M M'; that of S theta, which is
@@ -113,7 +113,7 @@ def staged_equations(
 
 
 def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
-    """The equations where the constant is the only axis: nothing is known of the slopes."""
+    """Return the equations where the constant is the only axis: nothing is known of the slopes."""
     own = stage.event.coordinates
     j = [own.outcomes.index(name) for name in targets]
     b, centre, r = np.array(stage.event.widths)[j], own.theta.floats[0, j], own.radius
@@ -128,7 +128,7 @@ def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]
 def coordinates(
     domain: Domain, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
 ) -> tuple[list[str], Floats | None]:
-    """The coordinates z that tell of the regressors x and that all tables hold, and L with z = L x; None if z is x."""
+    """Return coordinates z in all tables that determine the regressors x, and L with z = L x; None if z is x."""
     full = every_level(domain, features, design)
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]

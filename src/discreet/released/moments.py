@@ -47,7 +47,7 @@ class Table:
     Parameters
     ----------
     block : Block
-        What was released.
+        The released block.
     array : array
         Its values, for all rows of the table.
     sds : tuple of float
@@ -73,7 +73,7 @@ class Table:
         return all(name in self.rows for name in rows) and all(name in self.columns for name in columns)
 
     def pick(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        """The products of some coordinates."""
+        """Return the products of some coordinates."""
         if self.block.statistic == "squares":
             return self.array[[self.columns[name] for name in rows]][:, None]
         column = self.columns if self.block.statistic == "cross" else self.rows
@@ -88,7 +88,7 @@ class ReleasedMoments:
     Parameters
     ----------
     certificate : Certificate
-        What was promised and released.
+        The promise, and the events that were released.
     values : tuple of tuples of GridValues
         For each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix, or all
         values of another.
@@ -104,12 +104,12 @@ class ReleasedMoments:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """What was released of the mapped columns."""
+        """The released blocks of the mapped columns."""
         return tuple(block for event, _ in self._held for block in event.blocks)
 
     @cached_property
     def stages(self) -> tuple[ReleasedStage, ...]:
-        """What was released in the coordinates of each stage."""
+        """The released stages."""
         return tuple(ReleasedStage(event, values) for event, values in self.parts if isinstance(event, StageEvent))
 
     @cached_property
@@ -136,7 +136,7 @@ class ReleasedMoments:
         }
 
     def value(self, statistic: str) -> Floats:
-        """The released values of one kind of statistic."""
+        """Return the released values of one kind of statistic."""
         for block, array in self.arrays.items():
             if block.statistic == statistic:
                 return array
@@ -145,7 +145,7 @@ class ReleasedMoments:
         )
 
     def equations(self, target: str, features: Sequence[str] | None = None) -> NormalEquations:
-        """The noisy normal equations of one outcome on some features.
+        """Return the noisy normal equations of one outcome on some features.
 
         Parameters
         ----------
@@ -157,9 +157,9 @@ class ReleasedMoments:
         return normal_equations(self, [target], features)
 
     def rows(self) -> float:
-        """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs.
+        """Return the number of rows: declared, or released with noise, or the least that the trace of X'X needs.
 
-        Of weighted rows, the sum of their weights in units of the largest.
+        With weights, it is the sum of the weights in units of the largest.
         """
         if (declared := self.certificate.counted_rows) is not None:
             return float(declared)
@@ -172,7 +172,7 @@ class ReleasedMoments:
         return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0)
 
     def unclip(self, target: str) -> Unclip | None:
-        """The way back from clipping, in the units of the declared mapped outcome; None if it was not narrowed."""
+        """Return the correction for clipping, in units of the declared mapped outcome; None if it was not narrowed."""
         declared = self.certificate.declared
         counted = [b for b in self.blocks if (b.statistic, *b.columns, b.span) == ("counts", target, None)]
         if declared is None or not counted:
@@ -212,7 +212,7 @@ class ReleasedMoments:
         return released
 
     def check_values(self) -> None:
-        """Refuse values that are not those of the certificate's blocks, or on another grid than that of their noise."""
+        """Refuse values that do not fit the certificate's blocks, or are on another grid than that of their noise."""
         _ = self.arrays, [stage.arrays for stage in self.stages]
         self._check_grids()
 
@@ -243,7 +243,7 @@ class ReleasedMoments:
         return tuple([Table(*held, own if scale == 1 else self._sds(held[0], scale)) for held, own, scale in scaled])
 
     def _sds(self, block: Block, scale: float) -> tuple[float, ...]:
-        """Noise sds of a block of a sample, scaled to stand for all rows.
+        """Return the noise sds of a block of a sample, scaled to stand for all rows.
 
         A sample of the rows adds its own error to X'X (docs 9.3), at most this much on average over the entries.
         """
@@ -254,17 +254,17 @@ class ReleasedMoments:
 
     @cached_property
     def _scales(self) -> tuple[float, ...]:
-        """What each block is multiplied by to stand for all rows."""
+        """The factor by which each block is multiplied to stand for all rows."""
         return tuple(event.scale for event, _ in self._held for _ in event.blocks)
 
     @property
     def sampled(self) -> bool:
-        """Whether X'X stands for all rows by a sample of them."""
+        """Whether X'X is estimated from a sample of the rows."""
         return any(scale > 1 for scale in self._scales)
 
     @cached_property
     def geometry(self) -> StageGeometry:
-        """The geometry of its stages, by its own values."""
+        """The geometry of the stages, from the released values."""
         if not self.stages:
             raise NotReleasedError("This release has no stages.")
         recipe = Linear.listed(self.certificate.facts, self.certificate.events, {})
@@ -274,7 +274,7 @@ class ReleasedMoments:
 
     @cached_property
     def found(self) -> Found | None:
-        """The coordinates of a model of classes or counts, and what is known of it before; None without stages."""
+        """The coordinates and the prior of a model of classes or counts; None without stages."""
         recipe = Glm.listed(self.certificate.facts, self.certificate.events, {})
         if recipe is None:
             return None
@@ -283,7 +283,7 @@ class ReleasedMoments:
 
     @property
     def mean_alone(self) -> bool:
-        """Whether the table is too small, or epsilon too small, for anything but the mean of the outcome."""
+        """Whether the table, or epsilon, is too small for anything but the mean of the outcome."""
         return bool(self.stages) and len(self.stages[-1].event.coordinates.axes) < len(self.stages[-1].event.design)
 
     @cached_property
@@ -303,11 +303,11 @@ class ReleasedMoments:
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
     def features(self, outcomes: set[str]) -> list[str]:
-        """The regressors of some outcomes, where none are named: columns that are neither, nor derived from one."""
+        """Return the default regressors of some outcomes: columns that are neither outcomes nor derived from one."""
         return [name for name in self.regressors if not self.domain.made_of(name) & outcomes]
 
     def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
-        """The released block that holds some products."""
+        """Return the released block that holds some products."""
         for table in self._tables:
             if table.block.statistic == statistic and table.holds(rows, columns):
                 return table
@@ -321,14 +321,14 @@ class ReleasedMoments:
         )
 
     def squares(self, outcomes: Sequence[str]) -> tuple[Floats | None, float | None]:
-        """Y'y of each outcome and the sd of its noise; None where one of them was not released."""
+        """Return y'y of each outcome and the sd of its noise; None where one of them was not released."""
         tables = [(name, table) for name in outcomes if (table := self._square(name)) is not None]
         if len(tables) < len(outcomes):
             return None, None
         return np.array([table.pick([name], [name])[0, 0] for name, table in tables]), tables[0][1].sds[0]
 
     def _square(self, name: str) -> Table | None:
-        """The released block that holds the square of a coordinate, if any does."""
+        """Return the released block that holds the square of a coordinate, if any does."""
         for table in self._tables:
             squares = table.block.statistic == "squares" and name in table.columns
             if squares or (table.block.statistic == "gram" and name in table.rows):

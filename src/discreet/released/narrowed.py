@@ -9,7 +9,7 @@ from discreet.privacy.events.gaussian import Block
 
 
 def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> str | None:
-    """Why listed counts cannot have narrowed the declared bounds to those of the domain, if they cannot."""
+    """Return the reason that listed counts cannot have narrowed the declared bounds to the domain's, if they cannot."""
     if declared is None:
         return None
     counted = {name for block in blocks if block.statistic == "counts" for name in block.columns}

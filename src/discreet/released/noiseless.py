@@ -1,4 +1,4 @@
-"""Whether released values hold no noise: whole numbers that are whole, and sums that add up to the last digit.
+"""Detection of releases without noise: sums that are whole numbers, or that add up to the last digit.
 
 Values are integers q that stand for q 2^m lattice units, with noise of at least 2^30 grid units. Noise makes q a
 multiple of 2^k with a probability of 2^-k, k <= 30, whatever the data are, and independently for each value; and two
@@ -34,14 +34,14 @@ _MOST_BITS = 30
 
 
 class Fact(NamedTuple):
-    """Something that holds without noise: how improbable it is with noise, in bits, and whether it holds."""
+    """A fact that holds without noise: how improbable it is with noise, in bits, and whether it holds."""
 
     bits: int
     holds: bool
 
 
 def noiseless(released: ReleasedMoments) -> str | None:
-    """Why values cannot have been drawn with the listed noise, if they hold what noise would have changed."""
+    """Return the reason that values cannot have the listed noise, if they hold facts that noise would change."""
     found = [fact for fact in _facts(released) if fact.bits > 1]
     held = [fact.bits for fact in found if fact.holds]
     choices = (len(found) + 1) * math.comb(len(found), len(held))
@@ -90,7 +90,7 @@ class _Products:
         self._never = domain.exclusive(domain.indices(block.rows))
 
     def facts(self) -> Iterator[Fact]:
-        """Of each entry one at most."""
+        """Yield at most one fact for each entry."""
         last = {(j, places[-1]): places for j in range(len(self._names)) for places in self._complete(j)}
         for (i, j), q in self._q.items():
             if self._never[i, j]:
@@ -104,7 +104,7 @@ class _Products:
                 yield from self._multiple(i, j, LATTICE_BITS)
 
     def _complete(self, j: int) -> Iterator[list[int]]:
-        """Of a number, the places of all levels of each category."""
+        """Yield the indices of all levels of each category, for a number."""
         if self._whole[j] or self._names[0] != CONSTANT:
             return
         for name, column in self._domain.columns.items():

@@ -1,4 +1,4 @@
-"""Whether released values can be those of a table with the listed noise: what no table has, and no noise makes of it.
+"""Checks that released values can be those of a table with the listed noise.
 
 Noise may take a sum of squares below 0, but not by 25 of its standard deviations; a matrix of products is positive
 semidefinite, no sum is larger than the number of rows, and no product larger than the squares allow, up to that much
@@ -31,17 +31,17 @@ class Value(NamedTuple):
 
     @property
     def kind(self) -> Statistic:
-        """The statistic."""
+        """The kind of statistic."""
         return self.block.kind
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """The symbol of the statistic."""
         return self.event.symbol(self.block)
 
     @property
     def far(self) -> float:
-        """More than noise adds to one of the values."""
+        """A bound on the noise of each value."""
         return FAR * max(self.block.sds)
 
     @property
@@ -51,7 +51,7 @@ class Value(NamedTuple):
 
 
 def values_of(released: ReleasedMoments) -> list[Value]:
-    """Each block of each event with its values."""
+    """Return each block of each event with its values."""
     found = []
     for event, values in released.parts:
         for block, parts in zip(event.blocks, values, strict=True):
@@ -62,7 +62,7 @@ def values_of(released: ReleasedMoments) -> list[Value]:
 
 
 def impossible(released: ReleasedMoments) -> list[str]:
-    """Why released values cannot be those of a table and the listed noise; nothing where they can."""
+    """Return the reasons that released values cannot come from a table with the listed noise."""
     values = values_of(released)
     totals = list(_totals(values)) if released.domain.missing == "error" else []
     most = min([float(LARGEST_ROWS), *(high for _, high in totals)])
@@ -79,7 +79,7 @@ def impossible(released: ReleasedMoments) -> list[str]:
 
 
 def _totals(values: list[Value]) -> Iterator[tuple[float, float]]:
-    """Ranges that the number of rows lies in: sums of ones, and of counts of all rows."""
+    """Yield ranges of the number of rows, from sums of ones and from counts of all rows."""
     for event, block, array in values:
         told = block.kind.rows_told(block, array)
         if told is None:

@@ -1,4 +1,4 @@
-"""The best that a release tells of a model's coefficients: by one release of moments, or by all of its stages."""
+"""The posterior of a model's coefficients, given one release of moments or all stages."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from discreet.solve.noise_aware import Posterior, noise_aware, posterior
 
 
 def noise_aware_solution(released: ReleasedMoments, e: NormalEquations) -> Floats:
-    """Posterior mean of the coefficients of the mapped columns, a column for each outcome."""
+    """Return the posterior mean of the coefficients of the mapped columns, a column for each outcome."""
     if not released.stages:
         return noise_aware(e)
     return np.column_stack([_joint(released, e.one(j)).mean for j in range(len(e.targets))])
 
 
 def posterior_of(released: ReleasedMoments, e: NormalEquations) -> Posterior | Joint:
-    """The posterior of one outcome's coefficients."""
+    """Return the posterior of one outcome's coefficients."""
     return _joint(released, e) if released.stages else posterior(e)
 
 
 def likelihood_of(released: ReleasedMoments, e: NormalEquations) -> Likelihood:
-    """What the release says of one outcome's coefficients, whatever they were taken to be before."""
+    """Return the likelihood of one outcome's coefficients, without their prior."""
     if released.stages and not released.mean_alone:
         return Likelihood.of_stages(_joint(released, e))
     return Likelihood.of_equations(e)
 
 
 def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
-    """What all stages say; of some of the regressors, the projection of what they say of all."""
+    """Return the posterior given all stages; for some of the regressors, the projection of the posterior for all."""
     geometry = released.geometry
     whole = geometry.posterior(released.stages, e.target)
     full, K = model_design(released.domain, geometry.design)

@@ -25,25 +25,25 @@ class UserUnits:
     T: Floats
     t: Floats
     half: float
-    """h_y, of the outcome as it was released."""
+    """h_y of the released outcome."""
 
     def params(self, theta: Floats) -> tuple[Floats, float]:
-        """Coefficients and intercept."""
+        """Return coefficients and intercept."""
         params = self.T @ theta + self.t
         return params[1:], float(params[0])
 
     def after(self, C: Floats) -> UserUnits:
-        """The line for coefficients of which theta is C times."""
+        """Return the line for coefficients c with theta = C c."""
         return replace(self, T=self.T @ C)
 
     def covariance(self, C: Floats) -> Floats:
-        """The covariance of (intercept, coef) from that of theta."""
+        """Return the covariance of (intercept, coef) from that of theta."""
         transformed: Floats = self.T @ C @ self.T.T
         return transformed
 
 
 def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
-    """How to express the solution of released normal equations in the user's units.
+    """Return the line from the solution of released normal equations to the user's units.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = 
 
 
 def unclipped(released: ReleasedMoments, target: str, units: UserUnits) -> UserUnits:
-    """The units of the outcome itself, from those of the clipped one; the same where its bounds were not narrowed."""
+    """Return the units of the outcome itself, from those of the clipped one; the same if bounds were not narrowed."""
     declared, line = released.certificate.declared, released.unclip(target)
     if declared is None or line is None:
         return units
@@ -73,7 +73,7 @@ def unclipped(released: ReleasedMoments, target: str, units: UserUnits) -> UserU
 
 
 def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, Floats, Floats]:
-    """(intercept, coef) = h T theta + t for each of several outcomes, as clipped: T, and h and t by outcome."""
+    """Return (intercept, coef) = h T theta + t for each of several outcomes, as clipped: T, and h and t by outcome."""
     maps = np.array([released.domain.map(column_of(released.domain, name)) for name in e.targets])
     T = user_units(released, e.one(0), unclip=False).T / maps[0, 1]
     t = np.zeros((len(e.targets), len(T)))
@@ -82,14 +82,14 @@ def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, F
 
 
 def design_units(domain: Domain, design: Sequence[str], outcome: tuple[float, float] = (0.0, 1.0)) -> UserUnits:
-    """How coefficients of mapped columns are expressed in the user's units, for an outcome c_y + h_y eta."""
+    """Return the line from coefficients of mapped columns to the user's units, for an outcome c_y + h_y eta."""
     return UserUnits(*_line(domain, design, outcome), outcome[1])
 
 
 def in_user_units(
     domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[Floats, float]:
-    """Coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
+    """Return coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
     return design_units(domain, design, outcome).params(theta)
 
 
@@ -105,12 +105,12 @@ def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -
 
 
 def column_of(domain: Domain, name: str) -> str:
-    """The column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
+    """Return the column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
     return name if name in domain.columns else domain.column_of[name]
 
 
 def regressors(domain: Domain, names: tuple[str, ...], targets: Sequence[str]) -> tuple[str, ...]:
-    """Names of a file's regressors, which with those of its outcomes must be coordinates, each named once."""
+    """Return the names of a file's regressors; they and the outcomes must be coordinates, each named once."""
     for target in targets:
         column_of(domain, target)
     domain.indices(names)
@@ -120,17 +120,17 @@ def regressors(domain: Domain, names: tuple[str, ...], targets: Sequence[str]) -
 
 
 def coefficient_unit(domain: Domain, target: str, name: str) -> str:
-    """The unit of a coefficient, as far as the schema gives units."""
+    """Return the unit of a coefficient, as far as the schema gives units."""
     return unit_per(domain, _unit(domain, target) or "1", name)
 
 
 def unit_per(domain: Domain, outcome: str, name: str) -> str:
-    """A unit for one unit of a regressor; "" for a number by a number."""
+    """Return a unit for one unit of a regressor; "" for a number by a number."""
     return unit_over(outcome, _unit(domain, name))
 
 
 def unit_over(outcome: str, below: str | None) -> str:
-    """A unit for one unit of another; "" for a number by a number."""
+    """Return a unit for one unit of another; "" for a number by a number."""
     below = f"({below})" if below and ("*" in below or "/" in below) else below
     text = f"{outcome}/{below}" if below else outcome
     return "" if text == "1" else text

@@ -1,8 +1,8 @@
-"""Working equations of a generalised linear model: those of one step from the released model to the best one.
+"""Working equations of a generalised linear model: one Newton step from the released model.
 
 At the released minimiser the score of the rows is S = Lambda gamma + b, with Lambda the penalty and b the noise that
-is in the objective, of known sd: so the objective itself tells the score, without its noise, and a release of the score
-tells it once more. With the Fisher information H, one Newton step gamma + H^-1 S takes away the penalty, and what is
+is in the objective, of known sd: so the objective itself gives the score up to its noise, and a release of the score
+gives it once more. With the Fisher information H, one Newton step gamma + H^-1 S takes away the penalty, and what is
 left is the noise of S: the equations of a linear model, with H in the place of X'X and S in that of X'e.
 """
 
@@ -26,30 +26,31 @@ from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5
-"""The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
+"""The mean effect of a clipped residual in one direction, in units of b; and the number that counts may hide, in sds of
+their noise."""
 
 _SIZES = {0.03: 1 / 7, 1.0: 6 / 7}
-"""Variances of slopes over what is expected, with their probabilities."""
+"""Factors on the expected variances of slopes, with their probabilities."""
 
 _ROUND, _UNROUND = 0.8, 0.4
-"""What the information is in round axes, over n rate/r^2, and how far off it may be."""
+"""The information in whitened axes relative to n rate/r^2, and its possible error."""
 
 
 def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
-    """The stage at the model, if there is one."""
+    """Return the stage at the model, if there is one."""
     found = [stage for stage in released.stages if isinstance(stage.event.coordinates, Linked)]
     return found[-1] if found else None
 
 
 def prior_of(released: ReleasedMoments) -> Prior:
-    """Where a model that was released was expected, from its released values alone."""
+    """Return the prior of a released model, from its released values alone."""
     if released.found is None:
         raise ValueError("the values that were released before the model do not tell its coordinates")
     return released.found.prior
 
 
 def working_equations(released: ReleasedMoments) -> NormalEquations:
-    """The equations of one step from the model of the last stage, whose coefficients are their offset."""
+    """Return the equations of one step from the model of the last stage, whose coefficients are their offset."""
     stage = model_stage(released)
     if stage is None:
         raise NotReleasedError("This model was released without what standard errors need.")
@@ -73,7 +74,7 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
 
 
 def _score(released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: Linked) -> tuple[Floats, float]:
-    """The score at the model in units of gamma, and the sd of its noise: as the objective tells it, and a release."""
+    """Return the score at the model in units of gamma and its noise sd, from the objective and a released score."""
     event = next(iter(released.certificate.of(ObjectiveEvent)))
     told: Floats = prior.penalties(event, released.rows()) * (_gamma(own) - prior.centre)
     if not stage.holds("cross"):
@@ -89,13 +90,13 @@ def _rate(released: ReleasedMoments) -> float | None:
 
 
 def typical_curvature(released: ReleasedMoments) -> float:
-    """That of the loss of a typical row."""
+    """Return the curvature of the loss of a typical row."""
     rate = _rate(released)
     return CURVATURE if rate is None else rate
 
 
 def clipped_push(released: ReleasedMoments) -> float:
-    """t, such that clipped residuals of counts move a'theta by about sqrt(t a'G a), as in `released.tails`."""
+    """Return t, such that clipped residuals of counts move a'theta by about sqrt(t a'G a), as in `solve.tails`."""
     stage = model_stage(released)
     if stage is None or not stage.holds("counts"):
         return 0.0
@@ -111,7 +112,7 @@ def _gamma(own: Linked) -> Floats:
 
 
 def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) -> tuple[Floats, float]:
-    """The Fisher information in units of gamma, and the sd of its error: axes are round, so it is about h I."""
+    """Return the Fisher information in units of gamma, about h I since axes are whitened, and the sd of its error."""
     h, sd = _ROUND * rows * rate / own.radius**2, own.largest_slope * stage.sd("information")
     l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
     trust = 1 / (1 + (sd / (_UNROUND * h)) ** 2)
@@ -120,7 +121,7 @@ def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) ->
 
 
 def _shrunken(v: Floats, H: Floats, noise: float, D: Floats, slopes: Bools) -> Floats:
-    """The mean of x given v = H x + noise and x of variances D, those of slopes averaged over `_SIZES`."""
+    """Return the mean of x given v = H x + noise and x of variances D, those of slopes averaged over `_SIZES`."""
     means, logs = [], []
     for size, probability in _SIZES.items():
         own = np.where(slopes, size * D, D)
@@ -134,7 +135,7 @@ def _shrunken(v: Floats, H: Floats, noise: float, D: Floats, slopes: Bools) -> F
 
 
 def stepped(released: ReleasedMoments) -> Floats:
-    """The coefficients of the design after one step, with the expected size of coefficients as a prior.
+    """Return the coefficients of the design after one step, with the expected size of coefficients as a prior.
 
     With H the information, s the sd of the noise of the score S, c the centre, D the variances that are expected and
     v = H (gamma_0 - c) + S, gamma - c is the posterior mean D H C^-1 v, C = s^2 I + H D H, averaged over what slopes

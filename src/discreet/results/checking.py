@@ -32,7 +32,7 @@ class CheckReport:
     certificate : Certificate
         The certificate whose privacy loss was recomputed.
     signature : Verdict, optional
-        What the file's signature is worth; None of an object in memory.
+        The validity of the file's signature; None for an object in memory.
     """
 
     findings: tuple[Finding, ...]

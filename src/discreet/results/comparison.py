@@ -59,7 +59,7 @@ class Comparison:
     a, b : Results
         The fitted models.
     names : tuple of str
-        What to call them.
+        Their names.
     """
 
     a: Results
@@ -209,7 +209,7 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     a, b : Results, or fitted estimators
         From the same release or from different ones.
     names : two str
-        What to call them.
+        Their names.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def _degrees(fitted: Results, name: str) -> float:
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """The levels that a coefficient is against: those of its column that have none."""
+    """Return the levels that a coefficient is against: those of its column without a coefficient."""
     domain, name = fitted.certificate.domain, fitted.coordinate(name)
     if name == CONSTANT:
         return None

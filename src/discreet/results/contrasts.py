@@ -1,4 +1,4 @@
-"""Weighted sums of coefficients: what they are, how sure they are, and whether they have the values said of them."""
+"""Weighted sums of coefficients: estimates, standard errors, and tests of the values that are stated."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Contrasts:
     Parameters
     ----------
     title : str
-        What they are.
+        The title.
     names : tuple of str
-        What each is.
+        The name of each.
     estimates : tuple of Estimate
         The estimates.
     values : tuple of float
-        What each is tested against.
+        The value that each is tested against.
     units : tuple of str
         The unit of each; empty where it has none.
     notes : tuple of str
-        What must be known to read them.
+        Notes for the reader.
     """
 
     title: str

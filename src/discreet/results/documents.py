@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _INFERENCE = FieldKind(
     {"anyOf": [ref("inference"), ref("old_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()
 )
-"""How sure a model is; the sizes of its parts follow from the rest of the file, so that it is read after it."""
+"""The standard errors of a model; the sizes of its parts follow from the rest of the file, so that it is read after it."""
 
 Fields("old_inference", "As early files had it; it is not read any more.", tilt=ANYTHING)
 _CLASS = FieldKind({"type": ["string", "number", "boolean"]})
@@ -101,7 +101,7 @@ MANY_RESULTS = DocumentFields(
 )
 _TABLES = {table.kind: table for table in (RESULTS, MODEL, MANY_RESULTS)}
 FORMAT_VERSIONS = {kind: table.versions for kind, table in _TABLES.items()}
-"""Of the kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
+"""Versions of each kind. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
 models in private coordinates, with what was released besides."""
 
 
@@ -117,7 +117,7 @@ def document(fitted: Results) -> dict[str, Any]:
 
 
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
-    """What a document of any kind holds, by the names that `Results` has for it."""
+    """Return the content of a document of any kind, by the names that `Results` has for it."""
     facts = _TABLES[body["kind"]].read(body)
     if "target" in facts:
         facts["targets"] = (facts.pop("target"),)
@@ -162,7 +162,7 @@ _REST = {RESULTS.kind: _solved, MODEL.kind: _released, MANY_RESULTS.kind: _sever
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:
-    """What is told of a model that was released itself, with the noisy values of its stages, if it has any."""
+    """Return the facts of a model that was released itself, with the noisy values of its stages, if it has any."""
     facts: dict[str, Any] = {"values": values, "release_later": None, "rows": certificate.rows}
     if not values:
         return facts

@@ -48,11 +48,11 @@ class Setting:
         return len(next(iter(self.values.values()), [0]))
 
     def repeated(self, rows: int) -> Setting:
-        """The only row, so many times."""
+        """Return the only row, repeated."""
         return Setting({name: np.broadcast_to(x, (rows, *x.shape[1:])) for name, x in self.values.items()})
 
     def replaced(self, name: str, to: Floats) -> Setting:
-        """The same rows with other values of one variable."""
+        """Return the same rows with other values of one variable."""
         return Setting({**self.values, name: to})
 
     def moved(self, name: str, to: Floats) -> Setting:
@@ -209,7 +209,7 @@ class Effects:
     variables : tuple of str
         The variable of each.
     ranges : tuple of str
-        What each one crosses, in words; "" for a level, which is compared with the first one.
+        The range that each one crosses, in words; "" for a level, which is compared with the first one.
     own : tuple of (name, width) or None
         The coefficient that an effect is a multiple of; None where several make it.
     estimate : array

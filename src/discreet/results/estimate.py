@@ -25,7 +25,7 @@ class Law(Protocol):
 class Estimate:
     """An estimated number: a coefficient, a difference of two, an effect.
 
-    What is not known of it is an `Unavailable` that says why, never a number that looks like one.
+    An unknown part of it is an `Unavailable` that says why, never a number that looks like one.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Estimate:
     std_err : float or Unavailable
         Its standard error: sampling error and privacy noise.
     privacy_noise : float
-        What the standard error would be if privacy noise were all there is.
+        The standard error from privacy noise alone.
     df : float
         Degrees of freedom.
     law : Law

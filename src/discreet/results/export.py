@@ -52,7 +52,7 @@ def latex_table(summary: Summary) -> str:
 
 
 def csv_table(summary: Summary) -> str:
-    """The table of a summary as CSV; numbers without the commas that are there for people."""
+    """Return the table of a summary as CSV; numbers without thousands separators."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(summary.columns)
@@ -63,7 +63,7 @@ def csv_table(summary: Summary) -> str:
 
 
 def excel_file(path: str | Path, frame: Any, summary: Summary) -> None:
-    """A workbook: the numbers of a frame, unrounded, and what a summary says besides its table."""
+    """Write a workbook: the numbers of a frame, unrounded, and the rest of a summary."""
     try:
         from openpyxl import Workbook
     except ImportError:

@@ -118,7 +118,7 @@ class Fitted(Numbers):
     def marginal_effects(self, at: Any = None) -> Contrasts | Unavailable:
         """Change of the expected outcome for one unit more of each variable, with its squares, products and curves.
 
-        Of classes it is the probability of the second one, of counts the count.
+        For classes it is the probability of the second one, for counts the count.
 
         Parameters
         ----------
@@ -137,9 +137,9 @@ class Fitted(Numbers):
         Parameters
         ----------
         level : float
-            Of the intervals.
+            The level of the intervals.
         most : int
-            Of several outcomes: how many coefficients are shown, those that stand out most from their standard errors.
+            For several outcomes: how many coefficients are shown, those that stand out most from their standard errors.
         """
         level = checks.fraction("level", level)
         return outcomes_summary(self, level, most) if self.several else _summary(self, level)
@@ -184,7 +184,7 @@ class Fitted(Numbers):
         released : ReleasedMoments, optional
             The release that the model was fitted to, for the picture of noise against signal.
         level : float
-            Of the intervals.
+            The level of the intervals.
         date : date or str, optional
             The date that the citation gives; without one the same model gives the same file.
         """
@@ -277,7 +277,7 @@ def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[s
 
 
 def _moved(fitted: Fitted) -> bool:
-    """Whether the model's coefficients are others than the debiased ones, by what a reader could see."""
+    """Whether the model's coefficients visibly differ from the debiased ones."""
     if isinstance(fitted.inference, Unavailable):
         return False
     debiased, noise = fitted.known("estimate"), fitted.known("std_err") or fitted.known("privacy_noise")

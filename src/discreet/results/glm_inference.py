@@ -44,7 +44,7 @@ def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
 
 
 def dispersion(inference: JointInference) -> float | Unavailable:
-    """The mean of squared Pearson residuals, weighted by leverage, from the released information and meat."""
+    """The mean of squared Pearson residuals, weighted by leverage, from released information and score products."""
     if isinstance(inference.sampling, Unavailable) or not inference.robust:
         return Unavailable("not released", "Classical standard errors take counts to vary as a Poisson law does.")
     told, Q = np.linalg.eigh(inference.G)

@@ -1,4 +1,4 @@
-"""Glossary of statistics and costs, for people who answer for the table and did not make the release."""
+"""Glossary of statistics and costs, for people who are responsible for the table and did not make the release."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ WIDEST = 1024
 """Coefficients up to which there are standard errors: they take time with the fourth power of their number."""
 
 _REACH, _HALVINGS = 5.0, 36
-"""An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
+"""An end of an interval is searched for up to 5 times as far as it would be without noise, by this many halvings."""
 
 NO_SQUARES = Unavailable(
     "not released",
@@ -138,7 +138,7 @@ class JointInference(Inference):
     estimate : array
         The debiased intercept and coefficients.
     estimand : {"declared", "bounded"}
-        Which fit the intervals are about.
+        The fit that the intervals are about.
     theta, T : array
         The coefficients of the `turned` equations, and their map to the user's units.
     G, G_all, W, L : array
@@ -148,11 +148,11 @@ class JointInference(Inference):
     tails : float
         t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
     meat_noise : float
-        The sd of the noise of the meat; 0 where there is none.
+        The sd of the noise of the score products; 0 where there are none.
     df : float
         Rows less coefficients.
     culprits : tuple of str
-        What to say of each withheld coefficient: which columns are to blame; empty for one that is given.
+        The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
     spread : Spread, or Unavailable
         How outcomes vary around the line.
     """
@@ -238,7 +238,7 @@ class JointInference(Inference):
         return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
 
     def degrees(self, A: Floats) -> Floats | Unavailable:
-        """Degrees of freedom of combinations, a row each: noise of the meat makes their variances less sure."""
+        """Degrees of freedom of combinations, a row each; noise of the score products lowers them."""
         C = self._covariance
         if isinstance(C, Unavailable):
             return C

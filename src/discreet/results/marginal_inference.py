@@ -47,11 +47,11 @@ class MarginalInference(Inference):
     errors : array, or Unavailable
         Their standard errors: sampling error and privacy noise.
     privacy_errors : array
-        What the standard errors would be if there were no sampling error.
+        The standard errors from privacy noise alone.
     sigma : array, or Unavailable
         For each outcome, the standard deviation around its line.
     df : array
-        Degrees of freedom: rows less coefficients, and fewer where the meat is noisy.
+        Degrees of freedom: rows less coefficients, and fewer where score products are noisy.
     noise : array
         The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it.
     """
@@ -162,7 +162,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInferen
 def _sampling(
     e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None, *, alike: bool
 ) -> tuple[Floats | None, Floats | float]:
-    """The variances that sampling error gives, and the sd that noise of the meat gives these."""
+    """Return the variances from sampling error, and the sd that noise of the score products gives these."""
     if e.meats is not None and e.s_meats is not None:
         meats = list(zip(e.meats, e.s_meats, strict=True))
         if alike and sigma2 is not None:

@@ -99,7 +99,7 @@ class RegularisationPath:
     intercept : array
         The intercepts.
     excess_error : array
-        What the release expects each model's mean squared error to be above that of the noise-aware model, in units of
+        The expected excess of each model's mean squared error over that of the noise-aware model, in units of
         the mapped outcome.
     best : int
         The place of the penalty that is chosen where none is given.

@@ -1,4 +1,4 @@
-"""The numbers of a fitted model, by name: as plain mappings for ourselves, as pandas for people who know statsmodels.
+"""The numbers of a fitted model, by name: as plain mappings internally, as pandas for users of statsmodels.
 
 A number that is not known of any coefficient is an `Unavailable` that says why. One that is known of some coefficients
 is missing (NaN) where it is not.
@@ -122,7 +122,7 @@ class Numbers(ABC):
 
     @property
     def debiased(self) -> Series | Floats | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
+        """The coefficients without the shrinkage that helps a model to predict: the centres of the intervals."""
         return self._known("debiased", "estimate")
 
     @property

@@ -1,4 +1,4 @@
-"""Whether an outcome's bounds cut it off, as far as released counts of it tell."""
+"""Warnings that an outcome's bounds cut it off, from released counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release as people hold it: saved and loaded, and good for any number of models."""
+"""Releases of noisy moments: saved and loaded, and good for any number of models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PrivateMoments(ReleasedMoments):
     Parameters
     ----------
     certificate : Certificate
-        What was promised and released.
+        The promise, and the events that were released.
     values : tuple of tuples of GridValues
         For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
     """
@@ -54,9 +54,9 @@ class PrivateMoments(ReleasedMoments):
         alpha : float, optional
             The strength of the penalty; chosen on the release by default.
         l1_ratio : float, optional
-            Of the elastic net: 0 is ridge, 1 is lasso.
+            The share of the l1 norm in an elastic net: 0 is ridge, 1 is lasso.
         estimand : {"bounded", "declared"}
-            What intervals are about; see `Results.about`.
+            The estimand of intervals; see `Results.about`.
         """
         model, options = penalised_by(penalty, model, alpha, l1_ratio)
         checks.choice("estimand", estimand, ESTIMANDS)
@@ -81,7 +81,7 @@ class PrivateMoments(ReleasedMoments):
         return fit_many(self, targets, features, **options)
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
-        """The probability that each feature belongs to the model of the outcome, or of a formula; free, as `fit`."""
+        """Return the probability that each feature belongs to the model of the outcome, or of a formula; free."""
         if is_formula(target, self.domain):
             asked = self._asked(target, features)
             target, features = asked.target or "", asked.features

@@ -1,4 +1,4 @@
-"""A model whose coefficients were released themselves, as people hold it."""
+"""A release of the coefficients of a model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReleasedModel:
     classes : tuple, optional
         The classes of the outcome, in order.
     weights : array, optional
-        Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+        For the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
     values : tuple of tuples of GridValues
         The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
     inference : Inference or Unavailable, optional

@@ -76,13 +76,13 @@ class Results(Fitted):
     release_later : Later, optional
         `release`, which takes a while to find and is seldom asked for; None of a model that was released itself.
     remarks : tuple of str
-        What the release tells of the data that a reader should know.
+        Remarks of the release on the data that a reader should know.
     link : {"identity", "logit", "log", "sign"}
         How the linear predictor leads to the outcome.
     classes : tuple, optional
         The classes of the outcome, in order; more than two have one linear predictor each.
     weights : array, optional
-        Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+        For the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
     values : tuple of tuples of GridValues
         The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
     """
@@ -203,7 +203,7 @@ class Results(Fitted):
         Parameters
         ----------
         level : float
-            Of the intervals.
+            The level of the intervals.
         """
         found, ratio = self.intervals(checks.fraction("level", level)), self.family.words.ratio
         if not ratio:
@@ -273,7 +273,7 @@ class Results(Fitted):
         Returns
         -------
         array, or Series
-            Of a pandas frame a Series with the frame's index.
+            For a pandas frame, a Series with the frame's index.
         """
         eta = self.predictor(X)
         if self.several:
@@ -335,7 +335,7 @@ class Results(Fitted):
         return low, high
 
     def predictions(self, X: Any, level: float = 0.95) -> dict[str, Any]:
-        """All that is predicted of each row, by column: outcomes, and their probabilities or intervals.
+        """Return all predictions of each row, by column: outcomes, and their probabilities or intervals.
 
         Several outcomes have a column each, by their names.
 
@@ -344,7 +344,7 @@ class Results(Fitted):
         X : frame, Arrow table, mapping of columns, or matrix
             As for `predict`.
         level : float
-            Of the intervals of outcomes.
+            The level of the intervals of outcomes.
         """
         if self.several:
             return dict(zip(self.targets, self.predict(X).T, strict=True))

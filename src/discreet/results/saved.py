@@ -1,4 +1,4 @@
-"""Saved documents of every kind that carries a certificate, and what can be told of them from the file alone."""
+"""Saved documents of every kind that carries a certificate, and checks of them from the file alone."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from discreet.results.results import Results
 Saved = PrivateMoments | Results
 
 _FAILURES = (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError)
-"""How computing something again may fail, from values that no release has."""
+"""Errors that computing something again may raise, from values that no release has."""
 
 _WITHOUT_ERRORS = ("inference", "release", "rows")
-"""What files of linear models did not have at first: all of it, or nothing, may be missing."""
+"""Entries that files of linear models did not have at first: all of them, or none, may be missing."""
 
 
 def load_saved(source: Source) -> Saved:
@@ -45,7 +45,7 @@ def load_certificate(source: Source) -> Certificate:
 
 
 def check_file(source: Source) -> tuple[Saved, list[Finding]]:
-    """What a file holds, and all that its content alone tells of it: whether it adds up, and where it cannot be.
+    """Load a file, and check all that its content alone tells: whether it adds up, and where it cannot be right.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def check_file(source: Source) -> tuple[Saved, list[Finding]]:
 
 
 def check_saved(saved: Saved | ReleasedModel) -> list[Finding]:
-    """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
+    """Check the certificate, and whether the numbers in the file can come from the events that it lists."""
     if isinstance(saved, ReleasedModel):
         saved = saved.results()
     with np.errstate(all="ignore"):
@@ -74,7 +74,7 @@ def check_saved(saved: Saved | ReleasedModel) -> list[Finding]:
 
 
 def _misfits(saved: Saved) -> list[str]:
-    """Why the numbers of a model cannot come from the listed events; nothing where they can."""
+    """Return the reasons that the numbers of a model cannot come from the listed events; none if they can."""
     if isinstance(saved, PrivateMoments):
         return []
     try:
@@ -87,7 +87,7 @@ def _misfits(saved: Saved) -> list[str]:
 
 
 def _values(saved: Saved) -> list[tuple[str, str | None]]:
-    """Why noisy values cannot be those of a table with the listed noise, if they cannot."""
+    """Return the reason that noisy values cannot be those of a table with the listed noise, if they cannot."""
     released = saved if isinstance(saved, PrivateMoments) else None
     if isinstance(saved, Results) and saved.values:
         released = saved.released  # type: ignore[assignment]
@@ -98,7 +98,7 @@ def _values(saved: Saved) -> list[tuple[str, str | None]]:
 
 
 def _unexplained(saved: Results) -> str | None:
-    """Why numbers in a file cannot come from the listed events, if they cannot."""
+    """Return the reason that numbers in a file cannot come from the listed events, if they cannot."""
     events = saved.certificate.events
     if not events:
         return "the file holds coefficients, and its certificate lists nothing that was computed from data"
@@ -113,7 +113,7 @@ def _unexplained(saved: Results) -> str | None:
 
 
 def _differs(saved: Results, event: Event) -> str | None:
-    """How released coefficients differ from those that an event lists, if they do."""
+    """Return the difference between released coefficients and those that an event lists, if there is one."""
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
     columns = {domain.entries[i].column for i in domain.indices(names)}  # of categories, a design may hold every level
@@ -147,7 +147,7 @@ def _are_released(saved: Results) -> bool:
 
 
 def _stages(saved: Results) -> str | None:
-    """Why objectives cannot be those of a model, if they cannot: too few, or of another loss."""
+    """Return the reason that objectives cannot be those of a model, if they cannot: too few, or of another loss."""
     events = saved.certificate.of(ObjectiveEvent)
     pilots = [event for event in events if event.declared is None]
     if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):

@@ -1,4 +1,4 @@
-"""Series and frames of numbers by name: the one place that pandas is imported, when somebody asks for one."""
+"""Series and frames of numbers by name; pandas is imported here only, when it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def labels(names: Iterable[str]) -> list[str]:
-    """Names as labels: what is not meant to be seen is escaped, for pandas prints labels as they are."""
+    """Return names as labels, with invisible characters escaped, for pandas prints labels as they are."""
     return [printable(name) for name in names]
 
 

@@ -42,7 +42,7 @@ class Spread(FileRecord):
     explained, explained_error : float
         R^2, which noise may take below 0 or above 1, and its standard error.
     level, slope : float
-        The variance around a prediction is level + slope * prediction; where no meat was released the slope is 0.
+        The variance around a prediction is level + slope * prediction; without score products the slope is 0.
     edges, within : tuple of float
         Half widths, and the shares of residuals that released counts say to lie within them; none where there are none.
     """
@@ -117,7 +117,7 @@ class Spread(FileRecord):
 
 
 def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> Spread:
-    """The spread that equations tell, in units of the clipped outcome; `fit` is that of their residuals, turned."""
+    """Return the spread, in units of the clipped outcome; `fit` is that of the residuals, from `turned` equations."""
     n, sigma2, yy, s_yy = max(e.n - e.d, 1.0), fit.sigma2 or 0.0, e.yy or 0.0, e.s_yy or 0.0
     peak = max(kurtosis(released, e.target), 1.2)
     df = 2 / ((peak - 1) / n + fit.sigma2_error / sigma2**2)

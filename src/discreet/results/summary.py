@@ -1,4 +1,4 @@
-"""A result as people read it: one description, as text and as HTML; and as a frame."""
+"""Summaries of results: one description, as text, as HTML and as a frame."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SIMULATION = "SIMULATION: these numbers promise no privacy."
 class Summary:
     """A title, facts, one table and notes. `str` shows it as text, Jupyter as HTML; both hold the same words.
 
-    What is not meant to be seen is escaped once, here, so every way to show a summary is safe.
+    Invisible characters are escaped once, here, so every way to show a summary is safe.
 
     Parameters
     ----------
     title : str
-        What it is.
+        The title.
     facts : tuple of (label, text)
-        What holds for the whole.
+        Facts about the whole.
     columns : tuple of str
         Headings; the first is that of the names.
     rows : tuple of tuples of str
         One cell a column.
     notes : tuple of str
-        What must be known to read it.
+        Notes for the reader.
     keys : int
         How many columns, from the first on, tell what a row is about; they stand in each part of a divided table.
 

@@ -20,7 +20,7 @@ _HARDLY = 4.0
 
 
 def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withheld: Bools) -> tuple[str, ...]:
-    """For each coefficient that is withheld what to say, "" for the others.
+    """Return the reason for each coefficient that is withheld, "" for the others.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     e : NormalEquations
         The equations.
     fit : Debiased
-        Of their residuals, turned.
+        The fit to their residuals, as `turned` equations.
     T : array
-        From the coefficients of `fit` to those of the user.
+        The map from the coefficients of `fit` to those of the user.
     withheld : array
         Which of the latter have no interval.
     """

@@ -1,4 +1,4 @@
-"""Coordinates in, coordinates out: from what was released so far to axes in which the table is round.
+"""Axes in which the columns are whitened, from the statistics released so far.
 
 A matrix P holds the axes as columns: z = P'x. With an intercept the first of them is the constant, and the others are
 centred. Mathematics in ``docs/mathematics``, section 12.2.
@@ -19,18 +19,18 @@ _WIDENED = 0.5
 """Variances are widened by this share of their noise."""
 
 _KNOWN = 0.3
-"""c: a direction is stretched to variance 1 where its variation is well above c s sqrt(q), the noise of the release."""
+"""c: a direction is scaled to variance 1 if its variation is well above c s sqrt(q), the noise of the release."""
 
 
 class Axes(NamedTuple):
-    """Axes, and how many of them the release knows: about the mean of |z|^2, the constant apart."""
+    """Axes, and the number of them that the release knows: about the mean of |z|^2, the constant apart."""
 
     P: Floats
     known: float
 
 
 def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: float, *, constant: bool) -> Axes:
-    """Axes along the columns, centred and scaled by noisy sums of x and of x^2.
+    """Return axes along the columns, centred and scaled by noisy sums of x and of x^2.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: flo
 
 
 def softened(axes: Axes, *, constant: bool) -> Axes:
-    """Axes along the columns, scaled by the root of what would give variance 1: rare levels are not stretched as far.
+    """Return axes along the columns scaled by the root of the factor to variance 1: rare levels are stretched less.
 
     Examples
     --------
@@ -81,11 +81,11 @@ def softened(axes: Axes, *, constant: bool) -> Axes:
 
 
 def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float = 0.0) -> Axes:
-    """The next axes, from noisy U'U in the last ones: round where the release knows the directions.
+    """Return the next axes, whitened by noisy U'U in the last ones where the release knows the directions.
 
     With U'U = Q diag(l) Q', centred where there is a constant, and a its eigenvalues denoised, the new axes are
     P Q diag((a + f)/t), to the power -1/2, with f = c s sqrt(q), or more, and t what U'U has for a coordinate that is 1
-    in every row; turned among themselves so that each needs as few columns as can be, which only changes the time.
+    in every row. They are rotated so that each needs as few columns as possible, which only saves time.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
     constant : bool
         Whether the first axis is the constant.
     least : float
-        How much of the mean of a is added to f.
+        The share of the mean of a that is added to f.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
 
 
 def triangular(P: ArrayLike) -> Floats:
-    """P O with O orthogonal, so that lengths are the same, and each column needs only the first coordinates of x.
+    """Return P O with O orthogonal: row norms are unchanged, and each column needs only the first coordinates of x.
 
-    U'U and U'E are turned with it, and turned back by `Coordinates.P`; rows are turned in less time.
+    U'U and U'E are rotated with it, and rotated back by `Coordinates.P`; rows are rotated in less time.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ G, the positive definite solution of
 with W the variances of the entries of N1, takes that back: E[G] is A^-1 up to terms of third order, so theta = G v is
 unbiased. Its covariance has four parts, with K = E[N1 G N1]:
 
-    sampling   G M G                             from X'e, where the meat M = sum (x e)(x e)' was released (`shrunk`)
-               sigma^2 (G + G K G)               from X'e, where it was not, for errors of equal variance
+    sampling   G M G                             from X'e, with released score products M = sum (x e)(x e)' (`shrunk`)
+               sigma^2 (G + G K G)               from X'e, without them, for errors of equal variance
     privacy    s_xy^2 G G                        from N2
                G E[N1 theta theta' N1] G         from N1
     tails      t G                               from what far rows and far residuals would add (6.7)
@@ -24,12 +24,12 @@ would have if c were true, with theta moved to theta + (c - a'theta) m, m = C a/
     tilt = b'E[N1 theta m' N1]b,  curve = b'E[N1 m m' N1]b,  b = G a
 
 as in Fieller's theorem for a ratio. The noise of a contrast a, noise^2 = b'K b/a'b, is the size of N1 relative to A
-along b. It is read off S, and good luck with N1 makes it small; so where intervals are given only if it is small, the
-test must allow for that luck. It needs the covariance of a'theta with 1/noise: luck = -b'H theta, if c is true
+along b. It is computed from S, and some draws of N1 make it small; so where intervals are given only if it is small,
+the test must allow for that luck. It needs the covariance of a'theta with 1/noise: luck = -b'H theta, if c is true
 luck + delta luck_slope with luck_slope = -b'H m, H = E[N1 (dS of 1/noise at N1)].
 
-Directions that are lost in noise are left out of theta and of G: what is not known there would only add noise to the
-others. Contrasts that need them are told by their noise, which is that along all directions.
+Directions that are lost in noise are left out of theta and of G, to which they would only add noise. Contrasts that
+need them are recognised by their noise, which is that along all directions.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
 
 _STEPS = 60
-"""Of the iteration for G, which at least halves its error in each where the noise is not too large."""
+"""Iterations for G; each at least halves the error where the noise is not too large."""
 
 _LOST = 0.5
-"""A direction is lost where the noise of X'X is more than this share of its variation."""
+"""A direction is lost if the noise of X'X is more than this share of its variation."""
 
 _ROUNDS = 2
-"""Of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
+"""Rounds of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +68,11 @@ class Debiased:
     W : array
         The variances of the noise of X'X; of the noise M, with L.
     sampling : array or None
-        The covariance that sampling error gives them; None where neither the meat nor y'y was released.
+        Their covariance from sampling error; None where neither score products nor y'y were released.
     privacy : array
-        The covariance that the noise of the release gives them.
+        Their covariance from the noise of the release.
     meat_noise : float
-        The sd of the noise on the diagonal of the meat; 0 where it was not released.
+        The sd of the noise on the diagonal of the score products; 0 where they were not released.
     sigma2 : float or None
         The variance of an outcome around the line; None where y'y was not released.
     sigma2_error : float
@@ -94,10 +94,10 @@ class Debiased:
 
 
 class Contrasts(NamedTuple):
-    """What tests of combinations a'theta need, an entry for each.
+    """Quantities that tests of combinations a'theta need, an entry for each.
 
-    `noise` is the noise of X'X relative to the variation that tells of the combination; `spread` the sd of 1/noise, in
-    whose units luck is.
+    `noise` is the noise of X'X relative to the variation along the combination; `spread` is the sd of 1/noise, the unit
+    of luck.
     """
 
     variance: Floats
@@ -110,7 +110,7 @@ class Contrasts(NamedTuple):
 
 
 def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
-    """The noise of the contrasts in the rows of R, for b = R G and K = E[N1 G N1]."""
+    """Return the noise of the contrasts in the rows of R, for b = R G and K = E[N1 G N1]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.einsum("pi,pi->p", b @ K, b) / np.einsum("pi,pi->p", R, b)
     noise: Floats = np.sqrt(np.maximum(np.nan_to_num(squares, nan=0.0), 0.0))
@@ -120,7 +120,7 @@ def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
 def contrasts(
     R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None, G_all: Floats | None = None
 ) -> Contrasts:
-    """How the tests of a'theta = c depend on c, for each row a of R.
+    """Return how the tests of a'theta = c depend on c, for each row a of R.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def _luck(b: Floats, k: Floats, length: float, noise: float, G: Floats, W: Float
 
 
 def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
-    """Debiased coefficients of one outcome, with what makes them uncertain, of equations that are `turned`: L'L = I.
+    """Return debiased coefficients of one outcome with their covariances, from `turned` equations: L'L = I.
 
-    Where rows do not count `alike`, for weights or persons, the meat is not drawn towards that of equal variances.
+    With weights or persons, rows do not count `alike`, and score products are not shrunk towards equal variances.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
 
 
 def told_directions(A: Inverse) -> Floats:
-    """The projection on the directions that are not lost in noise; in the others theta stays at the offset."""
+    """Return the projection on the directions that are not lost in noise; in the others theta stays at the offset."""
     g, Q = np.linalg.eigh(A.G)
     kept = Q[:, np.sqrt(g * np.einsum("ij,ij->j", Q, through_noise(A.W, A.G, A.L) @ Q)) <= _LOST]
     projection: Floats = kept @ kept.T
@@ -202,7 +202,7 @@ def told_directions(A: Inverse) -> Floats:
 
 
 def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
-    """A meat M that is drawn towards that of equal variances, as far as the difference may be noise, and its new sd.
+    """Shrink score products M towards those of equal variances, as far as the difference may be noise; with the new sd.
 
     The noise of the p = q(q + 1)/2 numbers of the difference D adds p sd^2 to |D|^2, give or take sqrt(2p) sd^2. Of D
     the share k = 1 - p sd^2/(|D|^2 + sqrt(2p) sd^2) is kept, and if D itself has a normal law, sqrt(k) sd is left of
@@ -221,7 +221,7 @@ def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
 
 
 def positive(M: Floats, sd: float) -> Floats:
-    """A matrix near M without negative eigenvalues, with the same trace, or two sds of its noise if that is more.
+    """Return a matrix near M without negative eigenvalues, whose trace is M's, or two sds of its noise if that is more.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def positive(M: Floats, sd: float) -> Floats:
 
 
 class Inverse(NamedTuple):
-    """What holds for every outcome of the same equations; see `Debiased`."""
+    """The debiased inverse of X'X, shared by all outcomes of the same equations; see `Debiased`."""
 
     G: Floats
     W: Floats
@@ -244,12 +244,12 @@ class Inverse(NamedTuple):
 
     @property
     def unit_meat(self) -> Floats:
-        """The meat of errors of variance 1."""
+        """Score products of errors of variance 1."""
         found: Floats = np.linalg.inv(self.G) + through_noise(self.W, self.G, self.L)
         return found
 
     def noise_variances(self, K: Floats, Theta: Floats) -> Floats:
-        """The diagonal of K E[N1 theta theta' N1] K' for each column theta of Theta.
+        """Return the diagonal of K E[N1 theta theta' N1] K' for each column theta of Theta.
 
         With W_ij = w off the diagonal except for known entries (with z = L x, K L' stands for K and L theta for theta):
 
@@ -269,7 +269,7 @@ class Inverse(NamedTuple):
 
 
 def inverse(e: NormalEquations) -> Inverse:
-    """The debiased inverse of X'X, of equations that are `turned`: L'L = I."""
+    """Return the debiased inverse of X'X, from `turned` equations: L'L = I."""
     W, L = e.noise_variances, e.L
     G = resolvent(e.S, W, L)
     unit_sampling = G + G @ through_noise(W, G, L) @ G
@@ -277,7 +277,7 @@ def inverse(e: NormalEquations) -> Inverse:
 
 
 def coefficients(e: NormalEquations, A: Inverse) -> tuple[Floats, Floats | None]:
-    """theta, a column for each outcome, and sigma^2 of each; None where y'y was not released."""
+    """Return theta, a column for each outcome, and sigma^2 of each; None where y'y was not released."""
     Theta: Floats = A.G @ e.V
     if e.squares is None or e.s_yy is None:
         return Theta, None
@@ -286,7 +286,7 @@ def coefficients(e: NormalEquations, A: Inverse) -> tuple[Floats, Floats | None]
 
 
 def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
-    """E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B.
+    """Return E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
 
 
 def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = None) -> Floats:
-    """b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
+    """Return b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
 
     Examples
     --------
@@ -317,11 +317,11 @@ def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = N
 
 
 def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
-    """The positive definite G with G^-1 = S + E[N G N], for noise N as in `through_noise`.
+    """Return the positive definite G with G^-1 = S + E[N G N], for noise N as in `through_noise`.
 
     It starts from the solution for noise of sd s on the diagonal and s/sqrt(2) off it, s^2 the largest of W, which is
     a function of S: its eigenvalues g solve h g^2 + (l + h T) g = 1 with T their sum and h = s^2/2. Where most entries
-    of S are noise and some are known, steps from there may lead nowhere; then the start is kept, which is cautious.
+    of S are noise and some are known, the iteration may not converge; then the start is kept, which is conservative.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def _as_if_invariant(S: Floats, h: float) -> Floats:
 def restricted(
     theta: Floats, C: Floats, G: Floats, W: Floats, R: Floats, b: Floats, L: Floats | None = None
 ) -> tuple[Floats, float]:
-    """The covariance of b, and how far that is off in size, if b estimates combinations R of theta that are zero.
+    """Return the covariance of b, and the relative variance of its size, if b estimates combinations R theta = 0.
 
     theta_0 = theta - C_0 R'(R C_0 R')^-1 b is the most likely theta for which they are, and C_0 the covariance there.
     The size of R C_0 R' errs as theta_0'M theta_0/k does, M = E[N1 B'(R C_0 R')^-1 B N1], B = R G, and theta_0 has

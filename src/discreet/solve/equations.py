@@ -33,16 +33,16 @@ class NormalEquations:
     n : float
         The number of rows: declared, or a released noisy one.
     variances : array, optional
-        Those of the noise in each entry of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
+        Noise variances of the entries of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
     L : array, optional
-        What was released is Z'Z and Z'Y of z = L x, with the sds above; S and V were fitted to them.
+        The map z = L x, where Z'Z and Z'Y were released, with the sds above; S and V were fitted to them.
     offset : array, optional
         The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
         of the outcomes themselves, and the noise of S enters through theta - offset only.
     meats, s_meats : array, optional
         For each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise sd of the diagonal of Z'Z of it.
     tails : array, optional
-        For each outcome t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
+        For each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
     """
 
     names: tuple[str, ...]
@@ -74,12 +74,12 @@ class NormalEquations:
         s_yy: float | None,
         n: float,
     ) -> NormalEquations:
-        """The equations of one outcome, with noise that prefers no direction."""
+        """Return the equations of one outcome, with isotropic noise."""
         squares = None if yy is None else np.array([yy])
         return cls(names, (target,), S, np.asarray(v)[:, None], squares, s_xx, np.array([s_xy]), s_yy, n)
 
     def one(self, j: int) -> NormalEquations:
-        """The equations of one outcome."""
+        """Return the equations of one outcome."""
         squares = None if self.squares is None else self.squares[[j]]
         offset = None if self.offset is None else self.offset[:, [j]]
         one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
@@ -87,7 +87,7 @@ class NormalEquations:
         return replace(one, offset=offset, meats=meats, s_meats=s_meats, tails=tails)
 
     def of_residuals(self) -> NormalEquations:
-        """The equations of what the offset leaves over, as they were released; the same without one."""
+        """Return the equations of the residuals from the offset, as they were released; the same without an offset."""
         if self.offset is None:
             return self
         V, squares = self.V - self.S @ self.offset, self.squares
@@ -134,13 +134,13 @@ class NormalEquations:
     def turn(self) -> Floats:
         """C with C C' = L'L, the identity without L: theta = C times the coefficients of the regressors C'x.
 
-        z = Q C'x, and Q = L C'^-1 has orthonormal columns: noise on Z'Z and Z'Y that prefers no direction has the same
-        law for the regressors C'x.
+        z = Q C'x, and Q = L C'^-1 has orthonormal columns: isotropic noise on Z'Z and Z'Y has the same law for the
+        regressors C'x.
         """
         return np.asarray(np.eye(self.d) if self.L is None else np.linalg.cholesky(self.L.T @ self.L), dtype=np.float64)
 
     def turned(self) -> NormalEquations:
-        """The equations of the regressors C'x, whose noise is that of the release; Q is their L."""
+        """Return the equations of the regressors C'x, whose noise is that of the release; Q is their L."""
         if self.L is None:
             return self
         C = self.turn
@@ -151,7 +151,7 @@ class NormalEquations:
 
 
 def fitted(L: Floats | None, Z: Floats) -> Floats:
-    """(L'L)^-1 L'Z: what the released Z of coordinates z = L x says of x, by least squares.
+    """Return (L'L)^-1 L'Z, the least-squares estimate for x from the released Z of coordinates z = L x.
 
     Examples
     --------

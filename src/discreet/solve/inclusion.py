@@ -1,4 +1,4 @@
-"""How probable it is that a variable belongs to the model, given released moments only.
+"""Posterior probabilities that variables belong to the model, given released moments only.
 
 The model is that of `noise_aware`, with coefficients that may be exactly zero:
 
@@ -6,8 +6,8 @@ The model is that of `noise_aware`, with coefficients that may be exactly zero:
     v | theta ~ N(A theta, W),   W = sigma^2 A + (s_xy^2 + K s_xx^2 (d + 1) tau) I
 
 A is the denoised X'X, hidden eigenvalues raised. W has every source of error: sampling, the noise of v, the noise of S.
-Where z = L x was released, t refers to the coefficients over the lengths of the columns of L. Of stages, the likelihood
-is what takes the prior of `joint` to its posterior. Gibbs sampling gives the probability of theta_j != 0. Mathematics
+Where z = L x was released, t refers to the coefficients over the norms of the columns of L. For stages, the likelihood
+is the posterior of `joint` over its prior. Gibbs sampling gives the probability of theta_j != 0. Mathematics
 in ``docs/mathematics``, section 5.3.
 """
 
@@ -26,7 +26,7 @@ from discreet.solve.joint import Joint
 from discreet.solve.noise_aware import posterior
 
 _SEED = 20_02
-"""The draws are the same for the same release: they serve an integral, not a secret."""
+"""Seed of the draws, fixed so that the same release gives the same result: they serve an integral, not a secret."""
 
 _CHAINS, _BURN_IN, _SWEEPS = 32, 50, 150
 
@@ -34,14 +34,14 @@ _SLABS = np.geomspace(0.1, 100.0, 13)
 """The grid of t, in units of tau, or of the prior variance before all stages."""
 
 _SINGULAR = 1e-12
-"""Of variances, relative: what is below is none."""
+"""Relative variances below this are taken as zero."""
 
 _NOISE_OF_S = 1 / 2
-"""K: the variance of N1 theta, with nothing taken off for the denoising, so that the probabilities are not too sure."""
+"""K: the variance of N1 theta, without the reduction by denoising, so that the probabilities are conservative."""
 
 
 class Likelihood(NamedTuple):
-    """exp(q' theta - theta' Q theta/2), up to a factor: what a release says of theta.
+    """The likelihood of theta given a release: exp(q' theta - theta' Q theta/2), up to a factor.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Likelihood(NamedTuple):
 
     @classmethod
     def of_equations(cls, e: NormalEquations) -> Likelihood:
-        """A W^-1 A, and A W^-1 v."""
+        """Return A W^-1 A, and A W^-1 v."""
         P = posterior(e)
         w = P.sigma2 * P.raised + e.s_xy**2 + _NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
         Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * P.v)
@@ -65,10 +65,10 @@ class Likelihood(NamedTuple):
 
     @classmethod
     def of_stages(cls, known: Joint) -> Likelihood:
-        """C^-1 - C_0^-1 and C^-1 m - C_0^-1 m_0 for a prior N(m_0, C_0) and a posterior N(m, C).
+        """Return C^-1 - C_0^-1 and C^-1 m - C_0^-1 m_0 for a prior N(m_0, C_0) and a posterior N(m, C).
 
-        Both are of diagonal form in the same directions. None is known less well than before, and directions that
-        the prior does not have are left out.
+        Both are diagonal in the same directions. No precision is negative, and directions in which the prior has no
+        variance are left out.
         """
         (m, C), (m_0, C_0) = known.law, known.prior
         unit = np.sqrt(np.maximum(np.diag(C_0), np.finfo(float).tiny))
@@ -81,12 +81,12 @@ class Likelihood(NamedTuple):
 
 
 def inclusion(known: Likelihood, always: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Probabilities of being in the model, and mean coefficients given that they are.
+    """Return inclusion probabilities, and mean coefficients given inclusion.
 
     Parameters
     ----------
     known : Likelihood
-        What a release says.
+        The likelihood of a release.
     always : array of bool
         Regressors that belong to the model in any case, such as the constant.
 

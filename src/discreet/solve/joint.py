@@ -42,11 +42,11 @@ _UNSEEN = 3.0
 """v is at least this many q-ths of s_xx^2."""
 
 _NEGLIGIBLE = 30.0
-"""Laws whose likelihood is e^-30 of the best one's are not followed further."""
+"""Laws whose likelihood is e^-30 of the best one's are dropped."""
 
 _DOUBT = 4.0
-"""How much wider a law is before the last of three or more stages: what short rows and narrow clips did to the stages
-before it, they did to all of them alike."""
+"""Factor on the covariances before the last of three or more stages: short radii and narrow clipping bias all earlier
+stages alike."""
 
 _LEAST_ENERGY = 0.02
 _CLIPPED = 0.1
@@ -59,11 +59,11 @@ class Normal(NamedTuple):
     covariance: Floats
 
     def through(self, M: Floats) -> Normal:
-        """Those of M times what has these."""
+        """Return the mean and covariance of M times the vector."""
         return Normal(M @ self.mean, M @ self.covariance @ M.T)
 
     def plus(self, covariance: Floats) -> Normal:
-        """Those with an independent error on top."""
+        """Return the law with an independent error added."""
         return Normal(self.mean, self.covariance + covariance)
 
 
@@ -74,7 +74,7 @@ class Joint:
     Parameters
     ----------
     law, prior : Normal
-        Of theta, given all stages and before them, averaged over the grids.
+        The law of theta given all stages, and before them, averaged over the grids.
     gram : array
         X'X as the last stage weighs rows, denoised, scaled to the number of rows.
     doubt : array
@@ -88,7 +88,7 @@ class Joint:
 
     @property
     def mean(self) -> Floats:
-        """That of theta."""
+        """The posterior mean of theta."""
         return self.law.mean
 
     @property
@@ -97,17 +97,17 @@ class Joint:
         return float(np.sum(self.gram * self.law.covariance))
 
     def excess_error(self, theta: Floats) -> Floats:
-        """(theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix."""
+        """Return (theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix."""
         gap = theta - self.mean
         error: Floats = np.einsum("...i,ij,...j->...", gap, self.gram, gap)
         return error
 
     def lifted(self, K: Floats, B: Floats) -> Joint:
-        """The posterior for regressors x, where this one is for z = K x, and B K = I."""
+        """Return the posterior for regressors x, where this one is for z = K x, and B K = I."""
         return Joint(self.law.through(K.T), self.prior.through(K.T), B @ self.gram @ B.T, B @ self.doubt)
 
     def of_some(self, at: Sequence[int]) -> Joint:
-        """The posterior of the model of some regressors: the projection M theta, and what doubt of X'X does to it.
+        """Return the posterior for some regressors: the projection M theta, with the uncertainty of X'X.
 
         With rho = theta less the projected model, M theta is off by G^-1 (X'X - gram)_at rho, G being gram of them.
         """
@@ -159,7 +159,7 @@ class _Stage:
 
 
 def _clipped(stage: ReleasedStage, outcome: str, place: int) -> float:
-    """The share of residuals that are clipped, where they were counted."""
+    """Return the share of residuals that are clipped, where they were counted."""
     if not stage.holds("counts"):
         return 0.0
     counts = stage.counts(outcome)
@@ -175,16 +175,16 @@ def joint(
     constant: bool,
     energy: float | None = None,
 ) -> Joint:
-    """The posterior of one outcome's coefficients.
+    """Return the posterior of one outcome's coefficients.
 
     Parameters
     ----------
     stages : sequence of ReleasedStage
-        Those so far.
+        The stages so far.
     outcome : str
         Its coordinate.
     location : Location
-        What its counts said.
+        The location estimated from its counts.
     size : float
         About the mean of |z|^2 in the first stage, the constant apart.
     constant : bool
@@ -214,18 +214,18 @@ def joint(
 
 
 class _Laws(NamedTuple):
-    """What is known of t for each tau, hypothesis and floor, and the log likelihood of the stages so far."""
+    """The laws of t for each tau, hypothesis and floor, and the log likelihood of the stages so far."""
 
     log: Floats
     mean: Floats
     covariance: Floats
     floor: Ints
     start: Ints
-    """Which of the first laws each has come from."""
+    """Index of the first law that each comes from."""
 
 
 def _averaged(weights: Floats, means: Floats, covariances: Floats) -> Normal:
-    """The mean and the covariance of a mixture."""
+    """Return the mean and the covariance of a mixture."""
     mean = weights @ means
     gaps = means - mean
     return Normal(mean, np.einsum("g,gij->ij", weights, covariances) + (gaps.T * weights) @ gaps)
@@ -241,7 +241,7 @@ def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: 
 
 
 def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Laws:
-    """The laws after one more stage, without those that have become unlikely."""
+    """Return the laws after one more stage, without those that have become unlikely."""
     k, T, back, grams = stage.scale, stage.T, stage.back, np.array(stage.grams)
     A, q = grams[laws.floor], grams.shape[1]
     gap, C = (laws.mean - stage.t) @ back.T, back @ laws.covariance @ back.T
@@ -273,7 +273,7 @@ def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool
 
 
 def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
-    """S with its eigenvalues denoised, and with each of the floors under them, as in `noise_aware`."""
+    """Return S with its eigenvalues denoised, and with each of the floors under them, as in `noise_aware`."""
     l, Q = np.linalg.eigh(S)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
     floors = np.minimum(HIDDEN * sd * math.sqrt(len(a) / 2), LARGEST_HIDDEN * a.sum())
@@ -285,14 +285,14 @@ def _inverse(P: Floats) -> Floats:
 
 
 def _left_over(S: Floats, A: Floats, sd: float) -> float:
-    """The mean square of an entry of A - U'U, as far as the release tells."""
+    """Estimate the mean square of an entry of A - U'U."""
     q = len(S)
     found = (float(np.sum(S**2)) - q * (q + 1) / 2 * sd**2 - float(np.sum(A**2))) / q**2
     return min(max(found, 0.0) + _UNSEEN * sd**2 / q, _NOISE_OF_S * sd**2)
 
 
 def _back(stage: ReleasedStage, A: Floats, n: float) -> Floats:
-    """R with X'X = R U'U R' for the mapped columns, as if all n rows had the mean weight; A is denoised U'U."""
+    """Return R with X'X = R U'U R' for the mapped columns, as if all n rows had the mean weight; A is denoised U'U."""
     own = stage.event.coordinates
     R: Floats = own.radius * _inverse(own.P.floats).T
     weight = float(R[0] @ A @ R[0]) if own.design[0] == CONSTANT else n

@@ -10,8 +10,8 @@ quadratic form is negative, or zero where v is not, the objective falls without 
 for v still points into its null space. So the *joint* matrix is first moved to the nearest positive semidefinite one,
 in the metric of the noise; it is then the exact Gram matrix of a few made-up rows. See ``docs/mathematics``, 5.1.
 
-Of stages, the objective is expected over the posterior of `joint`: |y - X theta|^2 is (theta - m)' X'X (theta - m) and
-a constant, which is that of other made-up rows.
+For stages, the objective is its expectation over the posterior of `joint`: |y - X theta|^2 becomes
+(theta - m)' X'X (theta - m) and a constant, which is that of other made-up rows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TOLERANCE = 1e-12
 """The duality gap at which coordinate descent stops, as a share of y'y."""
 
 _SWEEPS, _MOST_SWEEPS, _WORK = 1_000, 100_000, 10**8
-"""At most so many sweeps for one penalty, between these by the number of products. Only penalties far below the noise
-need more, and those whose duality gap rounding errors keep above the tolerance."""
+"""Bounds on the maximum number of sweeps for one penalty, and the work that sets it between them. Only penalties far
+below the noise need more, and those whose duality gap rounding errors keep above the tolerance."""
 
 STEPS = 100
 _DECADES = 4
@@ -42,7 +42,7 @@ _WORTHWHILE = 0.3
 
 
 def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: float, *, intercept: bool) -> Floats:
-    """Coefficients for each penalty, one row each.
+    """Return the coefficients for each penalty, one row each.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
 
 
 def _without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The other columns and the outcome, less their projections on the first column."""
+    """Return the other columns and the outcome, less their projections on the first column."""
     c = X[:, 0]
     share = c / max(float(c @ c), np.finfo(float).tiny)
     return X[:, 1:] - np.outer(c, share @ X[:, 1:]), y - c * (share @ y)
 
 
 def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *, intercept: bool) -> Floats:
-    """Penalties from one at which nothing is left of the model (hardly anything, for ridge) down to almost none.
+    """Return penalties from one at which no coefficient is left (hardly any, for ridge) down to almost none.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *
 
 
 def nearest_factor(M: Floats) -> Floats:
-    """F with F'F the positive semidefinite matrix nearest to M (Frobenius): negative eigenvalues become zero.
+    """Return F with F'F the positive semidefinite matrix nearest to M (Frobenius): negative eigenvalues become zero.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def nearest_factor(M: Floats) -> Floats:
 
 
 def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
-    """Rows X and outcomes y, d + 1 of them, whose moments are the possible ones nearest to those released.
+    """Return d + 1 rows X and outcomes y whose moments are the possible ones nearest to those released.
 
     The outcome is first scaled by w = s_xx/(sqrt(2) s_xy), so that X'y has the noise of an off-diagonal entry of X'X
     and the nearest matrix is the most likely one; the rows are scaled back. Where y'y was not released its public
@@ -151,6 +151,6 @@ def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
 
 
 def expected_rows(known: Joint) -> tuple[Floats, Floats]:
-    """Rows X and outcomes y, d of them, with the released X'X, and whose least squares is the posterior mean."""
+    """Return d rows X and outcomes y with the released X'X, whose least squares is the posterior mean."""
     X = nearest_factor(known.gram)
     return X, X @ known.mean

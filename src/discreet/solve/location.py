@@ -1,4 +1,4 @@
-"""Where an outcome lies and how far it spreads, from two levels of noisy counts: ``docs/mathematics``, section 12.1.
+"""Location and spread of an outcome, from two levels of noisy counts: ``docs/mathematics``, section 12.1.
 
 Outcomes are taken to follow a law of a centre m and a spread s, three parts normal and one part Cauchy. With c the
 noisy counts over a span and n the number of rows, which is noisy itself,
@@ -7,10 +7,9 @@ noisy counts over a span and n the number of rows, which is noisy itself,
     s  log-uniform,   m | s ~ N(0, s^2) with odds 100 : 1 against uniform on [-1, 1]
 
 on a grid of (n, m, s). With an intercept they may lie in two places, too, as those do that are 0 or 1: each pair of
-16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m. And
-they may fall off to one side, as spending does, or days of illness: a share of them at one place, the others
-exponential from there.
-Where noise drowns the counts, m stays at the middle of the declared bounds: a centre that is found in noise would be
+16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m. They
+may also be skewed, as spending or days of illness are: a share of them at one place, the others exponential from there.
+Where noise drowns the counts, m stays at the middle of the declared bounds: a centre estimated from noise would be
 worse.
 """
 
@@ -38,8 +37,8 @@ _UPPER = np.linspace(0.05, 0.95, 19)
 
 _STARTS = np.linspace(-255 / 256, 255 / 256, 256) + 1 / CELLS
 _TAILS, _SPIKES = np.geomspace(0.1, 0.5, 3), np.array([0.3, 0.6])
-"""Laws that fall off to one side: from where, which is never an end of a part; the scale of their tail, and the share
-that is where they start."""
+"""Skewed laws: their starts, none of which is an end of a part; the scales of their tails; and the shares of outcomes
+at the start."""
 
 _ROWS = np.linspace(-2.5, 2.5, 11)
 """The grid of n, in sds of its noise."""
@@ -48,7 +47,7 @@ _ODDS = 100.0
 _HEAVY = 0.25
 _MISFIT = 0.03
 _REACH = 3.5
-"""The span of the second level reaches this many sds of an outcome to each side of its centre."""
+"""The span of the second level extends this many sds of an outcome to each side of its centre."""
 
 WHOLE: Span = (-1.0, 1.0)
 
@@ -76,16 +75,16 @@ class Hypothesis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """What noisy counts tell of an outcome, in its mapped units.
+    """The location of an outcome estimated from noisy counts, in its mapped units.
 
     Parameters
     ----------
     rows : float
         The number of rows.
     centre, spread : float
-        Where the outcome lies, and how far it spreads; 0 where that is not known.
+        The centre and the spread of the outcome; 0 where the spread is not known.
     hypotheses : tuple of Hypothesis
-        What its mean may be.
+        The possible values of its mean.
 
     Examples
     --------
@@ -102,13 +101,13 @@ class Location:
 
 
 def rows_of(counts: Counts) -> tuple[float, float]:
-    """The number of rows and the sd of its noise, where counts over the whole range are all that tells it."""
+    """Return the number of rows and the sd of its noise, from counts over the whole range alone."""
     noise = counts.sd * math.sqrt(BINS)
     return max(float(counts.values.sum()), noise), noise
 
 
 def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True) -> Span:
-    """The span, made of cells, in which an outcome should be counted again."""
+    """Return the span, made of cells, in which an outcome should be counted again."""
     p, (M, S, _), _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
     m = float(p @ M)
     half = min(1.0, _REACH * math.sqrt(float(p @ ((M - m) ** 2 + S**2))) + 2 / BINS / 4)
@@ -121,12 +120,12 @@ def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True
 
 
 def locate(counts: Sequence[Counts], rows: tuple[float, float], *, centred: bool = True) -> Location:
-    """Where the outcome lies.
+    """Estimate the location of an outcome.
 
     Parameters
     ----------
     counts : sequence of Counts
-        Over the whole range, and over a span of it; none where the first stage is to tell the spread.
+        Counts over the whole range, and over a span of it; none where the first stage estimates the spread.
     rows : tuple of float
         The number of rows, noisy or declared, and the sd of its noise.
     centred : bool
@@ -151,7 +150,7 @@ def _moments(p: Floats, M: Floats) -> Hypothesis:
 
 
 def _by_histogram(counts: Sequence[Counts], found: Location) -> Location:
-    """The same with the mean of the histogram, which takes no shape for granted, where its noise is small."""
+    """Return the location with the mean of the histogram, which assumes no shape, where its noise is small."""
     inner, edges = counts[-1], counts[0].edges
     outside = (edges[1:] <= inner.span[0] + 1e-9) | (edges[:-1] >= inner.span[1] - 1e-9)
     middles = [(own[1:] + own[:-1]) / 2 for own in (inner.edges, edges)]
@@ -176,7 +175,7 @@ class _Laws(NamedTuple):
 def _posterior(
     counts: Sequence[Counts], rows: tuple[float, float], span: Span, points: int, *, centred: bool
 ) -> tuple[Floats, _Laws, float]:
-    """Probabilities of the laws, the laws, and the mean number of rows."""
+    """Return the probabilities of the laws, the laws, and the mean number of rows."""
     laws = _laws(span, points) if centred else _one_place((0.0, 0.0), 1)
     n0, noise = rows
     N = np.maximum(n0 + noise * _ROWS, 0.05 * noise) if noise > 0 else np.array([max(n0, 1.0)])
@@ -192,19 +191,19 @@ def _posterior(
 
 
 _kept = functools.lru_cache(maxsize=8)
-"""The same laws are asked again and again: by the gate and by who follows it, and by each release over its bounds."""
+"""A cache: the gate, replays and each release over the same bounds need the same laws."""
 
 
 @_kept
 def _laws(span: Span, points: int) -> _Laws:
-    """Laws with one centre in a span, those with two places, and those that fall off to one side."""
+    """Return laws with one centre in a span, laws with two places, and skewed laws."""
     kinds = _one_place(span, points), _two_places()[0], _one_side()[0]
     return _Laws(*(np.concatenate(parts) for parts in zip(*kinds, strict=True)))
 
 
 @_kept
 def _parts(span: Span, points: int, counted: Span) -> Floats:
-    """The shares of outcomes that these laws have in each of the parts of another span."""
+    """Return the shares of outcomes that these laws have in each of the parts of another span."""
     return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)])
 
 
@@ -227,7 +226,7 @@ def _one_place_parts(span: Span, points: int, counted: Span) -> Floats:
 
 @functools.cache
 def _two_places() -> tuple[_Laws, Floats, Floats, Floats]:
-    """Outcomes spread evenly over two 16ths of the bounds, which are not neighbours; these, and the upper's share."""
+    """Return laws spread evenly over two 16ths of the bounds, which are not neighbours, with the upper one's share."""
     edges = np.linspace(*WHOLE, BINS + 1)
     pairs = np.column_stack(np.triu_indices(BINS, k=2))
     low, high = (np.repeat(edges[own], len(_UPPER)) for own in pairs.T)
@@ -256,13 +255,13 @@ class _Tail(NamedTuple):
 
     @property
     def missing(self) -> Floats:
-        """What cutting off takes away from an exponential law."""
+        """The mass that truncation takes away from an exponential law."""
         return np.exp(-self.L / self.S)
 
 
 @functools.cache
 def _one_side() -> tuple[_Laws, _Tail]:
-    """Outcomes that fall off from a place to one side, some of them all at that place."""
+    """Return skewed laws: exponential to one side of a start, with a share of the outcomes at the start."""
     grid = np.meshgrid(_STARTS, [-1.0, 1.0], _TAILS, _SPIKES, indexing="ij")
     start, side, S, p = (part.ravel() for part in grid)
     L = 1 - side * start

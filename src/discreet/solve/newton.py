@@ -3,7 +3,7 @@
 Each step minimises the quadratic model of the smooth part, with the l1 norm as it is: by a linear solve without one, by
 coordinate descent and a linear solve on the coordinates that are not zero with one. Where that makes no progress, which
 has not been seen, accelerated gradient steps take over; in real numbers these reach any tolerance in a known number.
-No failure is raised here: whoever calls is told how far the solver came.
+Nothing is raised here: the caller receives the norm of the subgradient that was reached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Smooth = Callable[[Floats], tuple[float, Floats, Floats]]
 _STEPS = 200
 _SWEEPS = 5000
 _SLOW = 64
-"""Accelerated steps are at most so many times the root of the condition number: errors then fall by 2^-90."""
+"""Accelerated steps are at most this many times the root of the condition number: errors then fall by 2^-90."""
 
 _MOST = 1 << 17
 
@@ -43,7 +43,7 @@ class Penalty:
 
     @property
     def modulus(self) -> float:
-        """The strong convexity."""
+        """The modulus of strong convexity."""
         return float(self.quadratic.min())
 
     def __call__(self, theta: Floats) -> float:
@@ -60,7 +60,7 @@ def minimise(
     radius: float | None = None,
     steepest: float | None = None,
 ) -> tuple[Floats, float]:
-    """The minimiser, up to a subgradient of norm `tolerance`, and the norm that was reached.
+    """Return the minimiser, up to a subgradient of norm `tolerance`, and the norm that was reached.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _on_sphere(
     radius: float,
     steepest: float | None,
 ) -> tuple[Floats, float]:
-    """The minimiser of norm `radius`: that of the objective with nu |theta|^2/2 more, for the right nu.
+    """Return the minimiser of norm `radius`: that of the objective with nu |theta|^2/2 more, for the right nu.
 
     The norm of the minimiser falls as nu grows, and 1/norm is nearly linear in it.
     """
@@ -136,7 +136,7 @@ def _minimise(
 
 
 def _newton(whole: Smooth, theta: Floats, l1: Floats, tolerance: float) -> tuple[Floats, float]:
-    """Newton's steps, each shortened until the objective or the subgradient falls; as far as they come."""
+    """Take Newton steps, each shortened until the objective or the subgradient falls, while they make progress."""
     J, g, H = whole(theta)
     residual = subgradient(g, theta, l1)
     for _ in range(_STEPS):
@@ -161,7 +161,7 @@ def _newton(whole: Smooth, theta: Floats, l1: Floats, tolerance: float) -> tuple
 def _accelerated(
     whole: Smooth, theta: Floats, penalty: Penalty, tolerance: float, steepest: float
 ) -> tuple[Floats, float]:
-    """Nesterov's proximal steps for a convexity between the penalty's modulus and `steepest`; the best point."""
+    """Return the best point of Nesterov's proximal steps, for a convexity between the penalty's and `steepest`."""
     root = math.sqrt(steepest / penalty.modulus)
     momentum, l1 = (root - 1) / (root + 1), penalty.l1
     best, at = (theta, float("inf")), theta
@@ -177,13 +177,13 @@ def _accelerated(
 
 
 def subgradient(g: Floats, theta: Floats, l1: Floats) -> float:
-    """The norm of the least subgradient, g being the gradient without the l1 norm."""
+    """Return the norm of the least subgradient, g being the gradient without the l1 norm."""
     at_zero = np.maximum(np.abs(g) - l1, 0.0)
     return float(np.linalg.norm(np.where(theta == 0, at_zero, g + l1 * np.sign(theta))))
 
 
 def _model_minimiser(H: Floats, g: Floats, theta: Floats, l1: Floats) -> Floats:
-    """The z that minimises g'(z - theta) + (z - theta)'H(z - theta)/2 + sum_j l_j |z_j|."""
+    """Return the z that minimises g'(z - theta) + (z - theta)'H(z - theta)/2 + sum_j l_j |z_j|."""
     if not l1.any():
         full: Floats = theta - _solved(H, g)
         return full
@@ -202,7 +202,7 @@ def _model_minimiser(H: Floats, g: Floats, theta: Floats, l1: Floats) -> Floats:
 
 
 def _polished(H: Floats, c: Floats, z: Floats, l1: Floats, scale: float) -> Floats | None:
-    """The exact minimiser, if coordinates are zero, positive and negative where those of z are."""
+    """Return the exact minimiser, if its coordinates are zero, positive and negative where those of z are."""
     on = (z != 0) | (l1 == 0)
     signs = np.sign(z[on]) * (l1[on] > 0)
     exact = np.zeros_like(z)
@@ -213,7 +213,7 @@ def _polished(H: Floats, c: Floats, z: Floats, l1: Floats, scale: float) -> Floa
 
 
 def _solved(H: Floats, v: Floats) -> Floats:
-    """H^-1 v, of a little more than H where rounding errors leave it without a root: a direction need not be exact."""
+    """Return H^-1 v, or that of a little more than H where rounding makes H singular: a direction need not be exact."""
     ridge = 0.0
     for _ in range(60):
         try:

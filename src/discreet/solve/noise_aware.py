@@ -44,21 +44,21 @@ LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
 _DOUBT = 1 / 4
-"""No direction is taken to have less variation than this share of s_xx when errors of prediction are weighed."""
+"""Floor under the variation of a direction when prediction errors are weighed, in units of s_xx."""
 
 LEFT_OVER = 1 / 8
 """K: the noise N1 alone would give 1/2; denoising the eigenvalues of S takes a good part of it away."""
 
 _CHUNK = 1024
-"""Outcomes that are solved at a time."""
+"""Number of outcomes that are solved at a time."""
 
 _LEVELS = 16
-"""Noise sds of outcomes that differ are rounded up to this many levels a factor of two."""
+"""Noise sds that differ between outcomes are rounded up to this many levels per factor of two."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the release says of theta, of X'X and of the sizes in the model.
+    """The posterior of theta, of X'X and of the variances in the model.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Posterior:
     least: float
 
     def excess_error(self, theta: Floats) -> Floats:
-        """(theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix.
+        """Return (theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix.
 
         The posterior expectation of theta's squared prediction errors, summed over the rows, less its least value.
         """
@@ -94,7 +94,7 @@ class Posterior:
 
 
 def noise_aware(e: NormalEquations) -> Floats:
-    """Posterior mean of theta given the noisy normal equations, a column for each outcome.
+    """Return the posterior mean of theta given the noisy normal equations, a column for each outcome.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def noise_aware(e: NormalEquations) -> Floats:
 
 
 def posterior(e: NormalEquations) -> Posterior:
-    """The posterior of one outcome's coefficients, averaged over the grids."""
+    """Return the posterior of one outcome's coefficients, averaged over the grids."""
     at, C = _Directions.of(e), e.turn
     ((_, grid, weights),) = at.averages()
     w, v = weights[:, 0], at.V[:, 0]
@@ -134,7 +134,7 @@ class _Grid(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Directions:
-    """Equations that are turned, in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
+    """The `turned` equations in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
 
     e: NormalEquations
     n: float
@@ -149,7 +149,7 @@ class _Directions:
         return cls(e, n, np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n), U, U.T @ e.V)
 
     def averages(self) -> Iterator[tuple[NDArray[np.intp], _Grid, Floats]]:
-        """Outcomes that have the same noise, some at a time; their grid; and its weights, a column for each."""
+        """Yield groups of outcomes that have the same noise, their grid, and its weights, a column for each outcome."""
         e = self.e
         sds = 2.0 ** (np.ceil(np.log2(e.s_V) * _LEVELS - 1e-9) / _LEVELS) if np.ptp(e.s_V) else e.s_V
         for sd in np.unique(sds):
@@ -169,7 +169,7 @@ class _Directions:
                 yield at, grid, weights
 
     def grid(self, s_xy: float) -> _Grid:
-        """The model at each point (f, r, E), for outcomes whose v has noise of this sd."""
+        """Return the model at each point (f, r, E), for outcomes whose v has noise of this sd."""
         a, n, d, s_xx = self.a, self.n, len(self.a), self.e.s_xx
         r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
         tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
@@ -186,10 +186,10 @@ class _Directions:
 
 
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741
-    """Rotation-invariant estimate of the eigenvalues of X'X, from those of S in increasing order.
+    """Return a rotation-invariant estimate of the eigenvalues of X'X, from those of S in increasing order.
 
     l_k - 2 V h(l_k) with V = d s_xx^2/2 and h the Hilbert transform of the spectrum, smoothed over the noise of one
-    eigenvalue, then made increasing: noise drives the eigenvalues of S apart, and this takes it back.
+    eigenvalue, then made increasing: noise drives the eigenvalues of S apart, and this undoes it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where the outcome lies, from noisy counts: bounds that are worth their noise, and the way back from clipping.
+"""Bounds of the outcome narrowed by noisy counts, and the correction for clipping.
 
 The noise on X'y grows with the width of the outcome's bounds, the error of clipping with the share of outcomes
 outside them. Counts over equal parts of the declared range, released with a small share of the budget, tell how far
@@ -26,7 +26,7 @@ _WIDTH = 2 / BINS
 
 
 def shares(counts: Floats, n: float) -> Floats:
-    """Shares of the parts: the point of the simplex nearest to counts/n, which sets what is noise to zero.
+    """Return the shares of the parts: the point of the simplex nearest to counts/n, which sets noise to zero.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def shares(counts: Floats, n: float) -> Floats:
 
 
 def trusted(sd: float, n: float) -> bool:
-    """Whether counts with this noise can tell where the outcomes' centre is: noise in all of them at most n/5.
+    """Whether counts with this noise can locate the centre of the outcomes: noise in all of them at most n/5.
 
     Where they cannot, the bounds are narrowed around their own centre only: a centre found in noise would be worse
     than the one declared, even for a model that predicts nothing else.
@@ -55,7 +55,7 @@ def trusted(sd: float, n: float) -> bool:
 
 
 def clipped_share(d: int, n: float, mu: float) -> float:
-    """The share of outcomes that may be clipped: three times the relative noise d/(n mu), at most 0.3.
+    """Return the share of outcomes that may be clipped: three times the relative noise d/(n mu), at most 0.3.
 
     Less than 21/(n mu) would drown in the noise of the counts themselves, so a small d counts as 7.
 
@@ -68,7 +68,7 @@ def clipped_share(d: int, n: float, mu: float) -> float:
 
 
 def narrow(p: Floats, clipped: float, *, symmetric: bool) -> tuple[float, float]:
-    """The shortest union of parts that leaves out at most a share `clipped` of the outcomes, as (low, high).
+    """Return the shortest union of parts that leaves out at most a share `clipped` of the outcomes, as (low, high).
 
     Examples
     --------
@@ -89,7 +89,7 @@ def narrow(p: Floats, clipped: float, *, symmetric: bool) -> tuple[float, float]
 
 @dataclass(frozen=True)
 class Unclip:
-    """How the outcome y follows from the clipped one g: y is about mean_y + factor (g - mean_g)."""
+    """The line that predicts the outcome y from the clipped one g: y is about mean_y + factor (g - mean_g)."""
 
     factor: float
     mean_y: float
@@ -97,7 +97,7 @@ class Unclip:
 
 
 def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, centred: bool) -> Unclip:
-    """Least-squares line of y on g = clip(y, low, high), outcomes spread evenly within each part.
+    """Return the least-squares line of y on g = clip(y, low, high), outcomes spread evenly within each part.
 
     With t = y - g, which is 0 inside, the slope is 1 + cov(t, g)/var(g), and mean_y = mean_g + mean(t). Both moments
     of t are sums of a few noisy counts far out, where noise weighs most, so each is shrunk by as much as it is noise.
@@ -139,6 +139,6 @@ def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, cent
 
 
 def _less_noise(weights: Floats, counts: Floats, sd: float) -> float:
-    """The weighted sum of noisy counts, shrunk to zero where it could be noise alone (positive-part James-Stein)."""
+    """Return the weighted sum of noisy counts, shrunk to zero where it could be noise (positive-part James-Stein)."""
     total, noise = float(weights @ counts), sd * float(np.linalg.norm(weights))
     return total * max(0.0, 1 - (noise / total) ** 2) if total else 0.0

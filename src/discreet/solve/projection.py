@@ -32,14 +32,14 @@ class Spectrum:
 
     @classmethod
     def of_gram(cls, YY: Floats) -> Spectrum:
-        """From Y'Y."""
+        """Compute the spectrum from Y'Y."""
         squares, V = np.linalg.eigh(YY)
         kept = squares > _NEGLIGIBLE * squares[-1]
         return cls(squares[kept], V[:, kept])
 
     @classmethod
     def of_rows(cls, Y: Floats) -> Spectrum:
-        """From fewer rows than outcomes, by way of the smaller matrix YY'."""
+        """Compute the spectrum from fewer rows than outcomes, by way of the smaller matrix YY'."""
         squares, W = np.linalg.eigh(Y @ Y.T)
         kept = squares > _NEGLIGIBLE * squares[-1]
         return cls(squares[kept], Y.T @ (W[:, kept] / np.sqrt(squares[kept])))
@@ -54,7 +54,7 @@ class Projected:
     G : array
         The projected associations.
     noise : array
-        For each outcome, what is left of a noise sd of 1.
+        For each outcome, the sd that noise of sd 1 has after the projection.
     nu : float
         The multiplier; 0 where only directions without variation were left out.
     """
@@ -72,7 +72,7 @@ def project(G: Floats, spectrum: Spectrum, n: float, B: float) -> Projected:
     G : array
         Noisy X'Y/n.
     spectrum : Spectrum
-        Of the public outcomes.
+        The spectrum of the public outcomes.
     n, B : float
         The number of rows, and the bound on the norm of a row of X.
 

@@ -11,11 +11,11 @@ from discreet.core.arrays import Floats
 from discreet.solve.equations import NormalEquations
 
 _TOLERANCE = 1e-10
-"""Of the residual, relative to V, at which conjugate gradients end."""
+"""Norm of the residual, relative to V, at which conjugate gradients stop."""
 
 
 def ridge(S: Floats, V: Floats, penalty: float) -> Floats:
-    """(S + penalty I)^-1 V by one Cholesky factorisation; the shortest solution where that matrix is not definite.
+    """Return (S + penalty I)^-1 V by one Cholesky factorisation; the shortest solution if that matrix is not definite.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def ridge(S: Floats, V: Floats, penalty: float) -> Floats:
 
 
 def conjugate_gradients(S: Floats, V: Floats, penalty: float) -> Floats:
-    """The same by conjugate gradients, all outcomes side by side.
+    """Return (S + penalty I)^-1 V by conjugate gradients, all outcomes side by side.
 
-    An outcome ends when its residual is small, after 2 d steps, or where the matrix shows that it is not definite: what
-    was found until then is kept.
+    An outcome stops when its residual is small, after 2 d steps, or when the matrix proves not to be definite; its last
+    iterate is kept.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def conjugate_gradients(S: Floats, V: Floats, penalty: float) -> Floats:
 
 
 def noise_norm(d: int, s_xx: float, rho: float = 0.05) -> float:
-    """What the papers take as a bound on the spectral norm of the noise on X'X: sqrt(d log(2 d^2/rho)) s_xx.
+    """Return the papers' bound on the spectral norm of the noise on X'X: sqrt(d log(2 d^2/rho)) s_xx.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def noise_norm(d: int, s_xx: float, rho: float = 0.05) -> float:
 
 
 def paper_penalty(e: NormalEquations, rho: float = 0.05) -> float:
-    """neel2023's lambda (25) with our noise: sqrt(d log(2 d^2/rho)) sqrt(s_xx^2 + s_xy^2/|w|^2), for |w| = 1.
+    """Return neel2023's lambda (25) with our noise: sqrt(d log(2 d^2/rho)) sqrt(s_xx^2 + s_xy^2/|w|^2), for |w| = 1.
 
     It balances the bounds on the errors that N1, N2 and the penalty cause when X'X may be singular.
     """

@@ -1,4 +1,4 @@
-"""How large counts are, from noisy counts of them over parts of their range: ``docs/mathematics``, section 13.3.
+"""The law of a count outcome, from noisy counts over parts of its range: ``docs/mathematics``, section 13.3.
 
 Outcomes are taken to follow a negative binomial law of mean m and shape k, a share p of which is 0 besides. With c the
 noisy counts over a span and n the number of rows,
@@ -33,7 +33,7 @@ _ZEROS = {0.0: 1.0, 0.15: 0.5, 0.3: 0.5, 0.45: 0.3, 0.6: 0.2, 0.75: 0.1, 0.9: 0.
 _MISFIT = 0.1
 
 _FAR, _ROOM = 0.03, 1.5
-"""The second span ends so much beyond what a share of 3 % of the outcomes exceeds."""
+"""The second span ends at this multiple of the value that 3 % of the outcomes exceed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class CountLaw:
         return math.exp(float(self.weights @ np.log(_grid(self.most)[0])))
 
     def quantile(self, p: float) -> float:
-        """The least whole number that is exceeded with a probability of at most 1 - p, up to the largest count."""
+        """Return the least whole number exceeded with a probability of at most 1 - p, up to the largest count."""
         low, high = -1.0, math.ceil(self.most)
         while high - low > 1:
             middle = math.floor((low + high) / 2)
@@ -67,12 +67,12 @@ class CountLaw:
 
 
 def count_law(counts: Sequence[Counts], n: float, most: float) -> CountLaw:
-    """The law that noisy counts call for.
+    """Estimate the law of an outcome from its noisy counts.
 
     Parameters
     ----------
     counts : sequence of Counts
-        Over spans of the range from 0 to `most`.
+        Counts over spans of the range from 0 to `most`.
     n : float
         The number of rows.
     most : float
@@ -89,7 +89,7 @@ def count_law(counts: Sequence[Counts], n: float, most: float) -> CountLaw:
 
 
 def count_span(law: CountLaw) -> Span:
-    """The span, made of cells, in which counts should be counted again: from 0 to far out."""
+    """Return the span, made of cells, in which the outcome should be counted again: from 0 to far out."""
     least = BINS * 2 / CELLS
     top = _ROOM * (law.quantile(1 - _FAR) + 1) / law.most * 2
     return -1.0, min(1.0, math.ceil(top / least) * least - 1)
@@ -97,7 +97,7 @@ def count_span(law: CountLaw) -> Span:
 
 @lru_cache(maxsize=8)
 def _grid(most: float) -> tuple[Floats, Floats, Floats]:
-    """Means, shapes and shares of zeros of all laws."""
+    """Return the means, shapes and shares of zeros of all laws."""
     M, K, P = np.meshgrid(_MEANS * most, list(_SHAPES), list(_ZEROS), indexing="ij")
     return M.ravel(), K.ravel(), P.ravel()
 
@@ -109,7 +109,7 @@ def _prior() -> Floats:
 
 @lru_cache(maxsize=64)
 def _below(most: float, edges: tuple[float, ...]) -> Floats:
-    """For each law the probability of less than each edge; of those from `most` on, 1."""
+    """Return for each law the probability of less than each edge; 1 for edges from `most` on."""
     M, K, P = (part[:, None] for part in _grid(most))
     x = np.ceil(np.asarray(edges))[None] - 1
     m = M / (1 - P)

@@ -1,8 +1,8 @@
-"""What far rows and far residuals would add to a stage, as far as released counts tell: ``docs/mathematics``, 6.7.
+"""The effect of clipped residuals and shortened rows on a stage, from released counts: ``docs/mathematics``, 6.7.
 
 A stage cuts residuals at b and shortens rows at r, so its equations are those of a fit in which both count less. The
-fit to all of them would differ by G, the inverse of X'X, times the sum of what was taken away. Released counts tell how
-many residuals were cut and how many rows were shortened; how far each of them pushes in one direction is taken to be
+fit to all of them would differ by G, the inverse of X'X, times the sum of the differences. Released counts tell how
+many residuals were cut and how many rows were shortened; the mean effect of each in one direction is assumed to be
 `_CUT` and `_BENT`.
 """
 
@@ -17,20 +17,20 @@ from discreet.core.arrays import Floats
 from discreet.privacy.values import ReleasedStage
 
 _CUT, _BENT = 0.4, 0.2
-"""The mean push of a clipped residual in one direction, in units of b, where errors are skewed; and that of a far row,
-in units of the spread and of its length, where a line is fitted to a curve."""
+"""The mean effect of a clipped residual in one direction, in units of b, if errors are skewed; and that of a far row,
+in units of the spread and of its norm, if a line is fitted to a curve."""
 
 _UNSEEN = 0.5
 """Counts may hide this many sds of their noise."""
 
 
 def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
-    """t, such that what the last stage took away moves a'theta by at most about sqrt(t a'G a).
+    """Return t, such that clipping and shortening in the last stage move a'theta by at most about sqrt(t a'G a).
 
     Parameters
     ----------
     stages : sequence of ReleasedStage
-        All of a release.
+        All stages of a release.
     outcome : str
         Its coordinate.
     n : float
@@ -48,10 +48,10 @@ def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
 
 
 def _typical(stage: ReleasedStage) -> float:
-    """The length of a row with a coordinate of size 1 along each axis."""
+    """Return the norm of a row with a coordinate of size 1 along each axis."""
     return math.sqrt(len(stage.event.coordinates.axes))
 
 
 def _number(counts: Floats, sd: float) -> float:
-    """How many there are in some parts, or could be for all that noise lets see."""
+    """Return the number in some parts, or the number that noise may hide, if that is more."""
     return max(float(counts.sum()), _UNSEEN * sd * math.sqrt(len(counts)))

@@ -99,7 +99,7 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
     results : Results
         A fitted model.
     level : float
-        Of the intervals.
+        The level of the intervals.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def budget_plot(certificate: Certificate) -> Figure:
     Parameters
     ----------
     certificate : Certificate
-        Of a release.
+        The certificate of a release.
     """
     shares = budget_shares(certificate)
     with style():
@@ -322,7 +322,7 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
     comparison : Comparison
         Two models side by side.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
     level = checks.fraction("level", level)
     ranges = _common_ranges(comparison)

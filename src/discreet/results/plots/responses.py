@@ -31,7 +31,7 @@ def response_plot(results: Fitted, level: float = 0.95) -> Figure:
     results : Results
         A fitted model.
     level : float
-        Of the intervals.
+        The level of the intervals.
 
     Examples
     --------

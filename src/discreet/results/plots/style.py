@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY, PALE, INK = "#0072B2", "#D55E00", "#767676", "#EDEDED", "#222222"
-"""Told apart by people who see colours differently, and by their darkness in print."""
+"""Colours that people with colour blindness tell apart, and that differ in darkness in print."""
 
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "ls": "-", "marker": "o"},
@@ -161,7 +161,7 @@ def svg(figure: Figure, name: str, words: str) -> str:
     name : str
         Letters that tell its identifiers apart from those of other pictures on the page.
     words : str
-        What the picture shows.
+        A description of the picture.
     """
     file = io.BytesIO()
     with style():

@@ -32,7 +32,7 @@ def report(
     released : ReleasedMoments, optional
         The release it was fitted to, for the picture of noise against signal; without it that part is left out.
     level : float
-        Of the intervals.
+        The level of the intervals.
     date : date or str, optional
         The date that the citation gives.
 

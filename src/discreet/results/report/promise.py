@@ -1,4 +1,4 @@
-"""The promise in plain words, for whoever answers for the people in the table.
+"""The promise in plain words, for those responsible for the people in the table.
 
 What an attacker can gain. For neighbours (epsilon, delta) means P(E) <= e^epsilon P'(E) + delta for every event E, both
 ways. A release that keeps it tells no more than one that with probability delta tells which of the two tables it came
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
 
 BEFORE = (0.01, 0.1, 0.5)
-"""How certain an attacker may be before."""
+"""Probabilities that an attacker may assign before the release."""
 
 _LITTLE = 10.0
 """Above this epsilon the promise means little, which estimators warn of too."""
