@@ -1,4 +1,4 @@
-"""Attacks on our own releases: lower bounds on epsilon, to be held against what certificates promise."""
+"""Attacks on our own releases: lower bounds on epsilon, to compare with the epsilon that certificates promise."""
 
 from discreet.audit.attack import audit
 from discreet.audit.paths import PATHS

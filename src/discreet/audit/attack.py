@@ -1,4 +1,4 @@
-"""An audit: many fits to two neighbouring tables, and how well the best statistic tells them apart."""
+"""An audit: fit two neighbouring tables many times, and measure how well the best statistic tells them apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRAINING = 0.15, 0.15
 """The shares of the fits that train a statistic, and that choose one and its threshold; the others are counted."""
 
 _SEARCH = 0.2
-"""The share of the progress that the search for neighbours is."""
+"""The share of the progress bar for the search for neighbouring tables."""
 
 _MOST_NUMBERS = 64
 
@@ -46,23 +46,23 @@ def audit(
 ) -> Audit:
     """Attack an estimator: a lower bound on its epsilon, from many fits to two tables that differ in one person.
 
-    Every fit goes the public way, from the source of rows to the certificate. Random words come from seeds instead of
-    the operating system, so that no budget is charged; all that is made of them is the same.
+    Every fit uses the public interface, from the source of rows to the certificate. Random words come from seeds
+    instead of the operating system, so that no budget is charged; everything else is the same.
 
     Parameters
     ----------
     subject : Subject
-        What is attacked; see `subject_of` for the methods of the registry.
+        The estimator that is attacked; see `subject_of` for the methods of the registry.
     path : str or callable
         How rows reach the estimator: a name in `PATHS`, or a function from a table and an empty folder to a source.
     fits : int
-        How many, half of them for each table.
+        The number of fits, half of them for each table.
     confidence : float
-        Of the bound.
+        The confidence of the bound.
     pair : Neighbours, optional
-        The tables; the worst that a search finds by default.
+        The neighbouring tables; by default the worst pair that a search finds.
     seed : int, optional
-        To repeat an audit.
+        The seed, to repeat an audit.
     progress : bool or callable
         Show a progress bar, or call this with the fraction done.
 
@@ -85,15 +85,15 @@ def audit(
 
 
 def worst_pair(subject: Subject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
-    """The tables that a search finds to be told apart best; see `search`."""
+    """Search for the pair of tables that is easiest to tell apart; see `search`."""
     return worst(subject, rng, partial(_separation, rng), report)
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Numbers of the fits to each table, a line a fit: the likelihood ratio, whether it was refused, and all others.
+    """Numbers from the fits to each table, one row per fit: the likelihood ratio, a flag for refusals, and all others.
 
-    `whole` says whether the ratio holds all that a release tells, `noise` what the sds of the noise come to.
+    `whole` says whether the ratio uses everything that is released, `noise` how large the noise is relative to its sds.
     """
 
     first: Floats
@@ -104,7 +104,7 @@ class Fits:
     refused: int
 
     def divided(self) -> list[tuple[Floats, Floats]]:
-        """Those that train, those that choose, and those that are counted."""
+        """Split the fits into those for training, for choosing, and for counting."""
         cuts = np.rint(np.cumsum(TRAINING) * len(self.first)).astype(int)
         return list(zip(np.split(self.first, cuts), np.split(self.second, cuts), strict=True))
 
@@ -112,7 +112,7 @@ class Fits:
 def _fits(
     subject: Subject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
 ) -> Fits:
-    """Fit to both tables in turn."""
+    """Fit both tables in turn."""
     tables = pair.tables()
     evidence = Evidence(*tables, subject.quiet())
     certificates: list[Certificate] = []
@@ -144,7 +144,7 @@ def _line(read: Read | None, width: int) -> Floats:
 
 
 def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:
-    """How well so many fits to each of two tables tell them apart; not at all where all are refused."""
+    """The separation of two tables by this many fits to each; 0.5, that is none, if all fits are refused."""
     try:
         found = _fits(subject, pair, "memory", 2 * fits, rng, lambda _: None)
     except ParameterError:
@@ -153,7 +153,7 @@ def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fi
 
 
 def _preferred(best: dict[str, Counts]) -> str:
-    """The statistic: the likelihood ratio where the law is known, unless another one is clearly better."""
+    """Choose the statistic: the likelihood ratio if the law is known, unless the trained one is clearly better."""
     if RATIO not in best:
         return TRAINED
     gain = best[TRAINED].right - best[RATIO].right
@@ -161,7 +161,7 @@ def _preferred(best: dict[str, Counts]) -> str:
 
 
 def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
-    """Choose a statistic and a threshold on some fits, and count what they find on the others."""
+    """Choose a statistic and a threshold on some fits, and count their errors on the others."""
     promise = Promise(fits.certificate)
     kind, delta = promise.kind, promise.guarantee.delta
     training, choosing, rest = fits.divided()

@@ -1,4 +1,4 @@
-"""What so many right and wrong guesses prove about epsilon, with exact confidence.
+"""Lower bounds on epsilon from counts of right and wrong guesses, with exact confidence.
 
 An attacker guesses from a release which of two neighbouring tables it came from. With FP the share of releases of the
 first table that are taken for the second one, and FN that of the second taken for the first, (epsilon, delta)
@@ -7,8 +7,8 @@ differential privacy means
     FP + e^epsilon FN >= 1 - delta      and      e^epsilon FP + FN >= 1 - delta,
 
 and mu-GDP means that no test is right more often than Phi(mu/2) of the time, if both tables are equally likely. The
-statistic and its threshold are fixed before the guesses that are counted, so counts are binomial, and what follows from
-them holds with the stated confidence however good or bad the statistic is.
+statistic and its threshold are fixed before the guesses that are counted, so counts are binomial, and the bounds hold
+with the stated confidence however good or bad the statistic is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.stats import beta, binom
 
 
 def most(count: int, trials: int, failure: float) -> float:
-    """The largest probability that such a count is not too small for (Clopper and Pearson, one side).
+    """The upper confidence limit of a probability, given a count (Clopper and Pearson, one-sided).
 
     Examples
     --------
@@ -31,12 +31,12 @@ def most(count: int, trials: int, failure: float) -> float:
 
 
 def least(count: int, trials: int, failure: float) -> float:
-    """The smallest probability that such a count is not too large for."""
+    """The lower confidence limit of a probability, given a count."""
     return 1 - most(trials - count, trials, failure)
 
 
 def epsilon_between(fp: float, fn: float, delta: float) -> float:
-    """The epsilon that a test with at most these error rates proves; 0 where it proves nothing.
+    """The lower bound on epsilon from a test with at most these error rates; 0 if they prove nothing.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def epsilon_between(fp: float, fn: float, delta: float) -> float:
 
 
 def mu_of_guesses(right: int, guesses: int, failure: float, slip: float = 0.0) -> float:
-    """The mu that so many right guesses prove, half of them made on each table; 0 where they prove nothing.
+    """The lower bound on mu from the number of right guesses, half of all made on each table; 0 if they prove nothing.
 
-    `slip` is the probability with which the promise allows the release to be anything.
+    `slip` is the probability with which the promise may fail.
 
-    Right guesses are a sum of coins of two kinds, whose mean chance is at most Phi(mu/2). Such a sum is not more spread
-    out than one of equal coins (Hoeffding 1956), so the bound of Clopper and Pearson holds for it: what it
-    proves lies more than one above the mean.
+    The number of right guesses is a sum of Bernoulli variables of two kinds, with mean probability at most Phi(mu/2).
+    More than one above its mean, the tail of such a sum is at most that of a binomial (Hoeffding 1956). Proofs use only
+    that part of the tail, so the bound of Clopper and Pearson holds.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def mu_of_guesses(right: int, guesses: int, failure: float, slip: float = 0.0) -
 
 
 def one_run_failure(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """How probable so many right guesses are at most, where each canary is in the table by a fair coin of its own.
+    """An upper bound on the probability of this many right guesses, if canaries are included by independent fair coins.
 
-    Theorem 5.2 of Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run" (2023): beta is the chance
-    of as many heads of coins that fall on heads with probability 1/(1 + e^-epsilon); delta adds 2 m alpha delta.
+    Theorem 5.2 of Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run" (2023): beta is the
+    probability of at least as many successes, each with probability 1/(1 + e^-epsilon); delta adds 2 m alpha delta.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def one_run_failure(canaries: int, guesses: int, right: int, epsilon: float, del
 
 
 def one_run_epsilon(canaries: int, guesses: int, right: int, delta: float, failure: float) -> float:
-    """The epsilon that the guesses of one run prove.
+    """The lower bound on epsilon from the guesses of one run.
 
     Examples
     --------

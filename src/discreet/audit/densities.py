@@ -1,4 +1,4 @@
-"""Densities of what was released, given a table, and the noise that follows from them."""
+"""Densities of released values, given a table, and the noise computed back from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST = 1e-300
 
 @dataclass(frozen=True)
 class Density:
-    """The logarithm of a density, up to what all tables share, and the noise in units of its listed sd."""
+    """The logarithm of a density, up to a constant for all tables, and the noise in units of its listed sd."""
 
     logarithm: float = 0.0
     noise: Floats | None = None
@@ -36,7 +36,7 @@ class Density:
 
 
 class Model(NamedTuple):
-    """Coefficients that were released, of classes the one that they are for, and how a pilot weighs their penalties."""
+    """Released coefficients, the index of their class, and the penalty weights from a pilot."""
 
     theta: Floats
     place: int = 1
@@ -45,12 +45,12 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Unlisted:
-    """What a certificate does not list, as no promise depends on it, and a fit without noise tells.
+    """Figures that a certificate does not list, as no promise depends on them; a fit without noise reveals them.
 
     Parameters
     ----------
     step : float, optional
-        How far gradient descent goes for a gradient of 1.
+        The step size of gradient descent.
     lasso : float, optional
         The weight of an l1 norm in an objective.
     """
@@ -61,18 +61,18 @@ class Unlisted:
 
 @dataclass(frozen=True)
 class Shown:
-    """What one event of a release shows.
+    """The released values of one event.
 
     Parameters
     ----------
     released : ReleasedMoments
         The certificate, and all released statistics.
     values : sequence of sequences of GridValues
-        Those of the event.
+        The released values of the event.
     model : Model, optional
         The coefficients that it released, in units of the mapped columns.
     unlisted : Unlisted
-        What is known besides.
+        The figures that the certificate does not list.
     """
 
     released: ReleasedMoments
@@ -94,20 +94,20 @@ class Shown:
 
 
 def normal(noise: Any, logarithm: float = 0.0) -> Density:
-    """Of standard normal noise, times a factor that depends on the table."""
+    """The density of standard normal noise, times a factor that depends on the table."""
     own = np.ravel(np.asarray(noise, dtype=float))
     return Density(logarithm - float(own @ own) / 2, own)
 
 
 def spherical(b: Floats, logarithm: float, noise: Noise) -> Density:
-    """Of standard normal or spherical Laplace noise, times a factor that depends on the table."""
+    """The density of standard normal or spherical Laplace noise, times a factor that depends on the table."""
     if noise == "gaussian":
         return normal(b, logarithm)
     return Density(logarithm - float(np.linalg.norm(b)), normal_scores(b))
 
 
 def normal_scores(b: Floats) -> Floats:
-    """Standard normals in the place of spherical Laplace noise: in the same direction, of a length as likely.
+    """Map spherical Laplace noise to standard normals in the same direction, with the same quantile of the norm.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def normal_scores(b: Floats) -> Floats:
 
 
 def between(low: float, high: float, noise: Noise) -> float:
-    """The probability that a single noise value lies there.
+    """The probability that a single noise value lies between two limits.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def between(low: float, high: float, noise: Noise) -> float:
 
 
 def truncated(theta: float, mean: float, sd: float, radius: float) -> Density:
-    """Of a normal between -radius and radius; of any value there with the same chance where the sd is infinite.
+    """The density of a normal truncated to [-radius, radius]; uniform if the sd is infinite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an attacker reads off a release: how much likelier one table makes it than the other, and plain numbers."""
+"""Numbers that an attacker reads off a release: the likelihood ratio of the two tables, and all other figures."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from discreet.released.moments import ReleasedMoments
 Values = Sequence[Sequence[GridValues]]
 
 SUMS, COEFFICIENTS = "sums", "coefficients"
-"""Whose noise it is."""
+"""The names of the two kinds of noise."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What was read off one release.
+    """The numbers that are read off one release.
 
     Parameters
     ----------
     ratio : float
         The logarithm of the likelihood ratio of the events whose law is known.
     numbers : array
-        Everything else, as numbers.
+        All other figures of the release.
     noise : dict of arrays
-        That of sums and that of coefficients, in units of its listed sd, computed back with the table that was fitted;
+        The noise of sums and of coefficients, in units of its listed sd, computed back with the table that was fitted;
         standard normal.
     whole : bool
-        Whether the law of all events is known, so that nothing tells more than the ratio.
+        Whether the law of all events is known, so that no statistic is better than the ratio.
     """
 
     ratio: float
@@ -49,7 +49,7 @@ class Read:
 
 
 class Evidence:
-    """What releases say about which of two tables they came from.
+    """A reader of releases, for deciding which of two tables they came from.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Evidence:
         self._unlisted = Unlisted() if quiet is None else _unlisted(quiet)
 
     def read(self, one: Seen, fitted: int) -> Read | None:
-        """What a fit to the first table (0) or the second (1) shows; None where it was refused."""
+        """Read a fit to the first table (0) or the second (1); None if it was refused."""
         if one.certificate is None or one.coefficients is None:
             return None
         models = _models(one)
@@ -74,7 +74,7 @@ class Evidence:
         return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
 
     def _density(self, law: Law, one: Seen, models: list[Model | None]) -> tuple[dict[str, Density], bool]:
-        """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
+        """The densities of sums and of coefficients, over events with a known law, and whether these are all events."""
         assert one.certificate is not None
         released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
         found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
@@ -95,7 +95,7 @@ def _fits(one: Seen) -> bool:
 
 
 def _unlisted(quiet: Quiet) -> Unlisted:
-    """What a fit without noise tells beside its certificate."""
+    """The figures that a certificate does not list, from a fit without noise."""
     certificate = quiet.seen.certificate
     if certificate is None or (model := _models(quiet.seen)[-1]) is None:
         return Unlisted()
@@ -104,9 +104,9 @@ def _unlisted(quiet: Quiet) -> Unlisted:
 
 
 def _models(one: Seen) -> list[Model | None]:
-    """For each event the coefficients that it released; None where it released none, or they are not shown.
+    """The coefficients that each event released; None if it released none, or if they are not shown.
 
-    Of a pilot only the weights are shown that follow from it; the constant is penalised as little as any.
+    A pilot shows only the penalty weights that follow from it; the constant has the smallest of them.
     """
     assert one.certificate is not None
     events, thetas = one.certificate.events, _mapped(one)
@@ -123,7 +123,7 @@ def _models(one: Seen) -> list[Model | None]:
 
 
 def _mapped(one: Seen) -> list[Floats]:
-    """The coefficients of each model, the constant first, where units are those of the mapped columns.
+    """The coefficients of each model, the constant first, if their units are those of the mapped columns.
 
     The predictor of a class or of a count has its own unit.
     """
@@ -140,7 +140,7 @@ def _mapped(one: Seen) -> list[Floats]:
 
 
 def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:
-    """As many numbers for each release of a kind: coefficients, values of samples, and what events list."""
+    """Numbers of one release, equally many for each: coefficients, values of samples, and figures that events list."""
     found = [coefficients]
     if any(event.sampled_share < 1 for event in certificate.events):
         found += [part.floats() for parts in values for part in parts]

@@ -1,4 +1,4 @@
-r"""The law of what a release shows, given the table: its likelihood, and what its noise was.
+r"""The law of a release, given the table: its likelihood, and its noise computed back.
 
 Given what was released before, every event here has a density that the certificate and the table determine. So the
 logarithm of the likelihood ratio of two tables is known, and no statistic tells them apart better (Neyman and Pearson);
@@ -13,7 +13,7 @@ and with the table that was fitted, the noise can be computed back, in units of 
     objectives           -(gradient at theta) ~ the law of the noise, times det of the Hessian
     sampled sums, blocks of a table to which no row adds anything: the noise alone, whichever rows are drawn
 
-What hides rounding errors, a far smaller noise on top, is left out. Gaussian sums are here; a mechanism's density is in
+The far smaller noise that hides rounding errors is left out. Gaussian sums are here; a mechanism's density is in
 ``density.py`` of its folder below `discreet.mechanisms`, under `density_of`.
 """
 
@@ -59,19 +59,19 @@ class Law:
         self._known: dict[Any, Any] = {}
 
     def density(self, event: Event, shown: Shown) -> Density | None:
-        """Of what an event shows; None where it is not known."""
+        """The density of an event's released values; None if it is not known."""
         beside(type(event), "density")
         maker = _DENSITIES.get(type(event))
         return None if maker is None else maker(event, self, shown)
 
     def unlisted(self, event: Event, model: Model, released: ReleasedMoments) -> Unlisted:
-        """What a release of this table without noise tells beside its certificate."""
+        """The figures that a certificate does not list, from a release of this table without noise."""
         beside(type(event), "density")
         maker = _UNLISTED.get(type(event))
         return Unlisted() if maker is None else maker(event, self, Shown(released, model=model))
 
     def once(self, key: Any, work: Callable[[], Known]) -> Known:
-        """What was computed of the table under this key before, or is now."""
+        """Return the cached result under this key, or compute it."""
         if key not in self._known:
             self._known[key] = work()
         found: Known = self._known[key]
@@ -144,7 +144,7 @@ _UNLISTED: dict[type, _Teller] = {}
 
 
 def density_of(*events: type) -> Callable[[_Maker], _Maker]:
-    """Register the density of what events of some types show, given a table."""
+    """Register the density of events of some types, given a table."""
 
     def keep(maker: _Maker) -> _Maker:
         _DENSITIES.update(dict.fromkeys(events, maker))
@@ -154,7 +154,7 @@ def density_of(*events: type) -> Callable[[_Maker], _Maker]:
 
 
 def unlisted_of(*events: type) -> Callable[[_Teller], _Teller]:
-    """Register what a release without noise tells beside a certificate with events of some types."""
+    """Register how to read unlisted figures off a release without noise, for events of some types."""
 
     def keep(teller: _Teller) -> _Teller:
         _UNLISTED.update(dict.fromkeys(events, teller))
@@ -165,7 +165,7 @@ def unlisted_of(*events: type) -> Callable[[_Teller], _Teller]:
 
 @density_of(GaussianEvent)
 def sums_density(event: BlockEvent, law: Law, shown: Shown) -> Density:
-    """Of noisy sums of mapped columns."""
+    """The density of noisy sums of mapped columns."""
     return _noisy(event, law.sums(event, shown.released.certificate), shown)
 
 

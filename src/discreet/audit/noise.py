@@ -1,4 +1,4 @@
-"""Whether noise is as large as it is listed: the sum of its squares, which has an exact law."""
+"""A test of whether noise is as large as listed, by its sum of squares, which is chi-square."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from discreet.core.arrays import Floats
 class Noise:
     """Noise values in units of their listed sd, computed back from releases with the table that was fitted.
 
-    If all is as listed, they are independent standard normals, however events follow from each other.
+    If all is as listed, they are independent standard normals, however events depend on each other.
 
     Parameters
     ----------
     values : int
-        How many.
+        The number of values.
     squares : float
         The sum of their squares.
 
@@ -35,27 +35,27 @@ class Noise:
 
     @classmethod
     def of(cls, noise: Sequence[Floats]) -> Noise:
-        """Of many releases."""
+        """Combine the noise of many releases."""
         return cls(sum(map(len, noise)), math.fsum(float(own @ own) for own in noise))
 
     @property
     def ratio(self) -> float | None:
-        """The sd of the noise over the listed one; None where no noise can be computed back."""
+        """The sd of the noise over the listed one; None if no noise can be computed back."""
         return math.sqrt(self.squares / self.values) if self.values else None
 
     def most(self, failure: float) -> float | None:
-        """The largest ratio that such noise is not too small for."""
+        """The upper confidence limit of the ratio."""
         return math.sqrt(self.squares / float(chi2.ppf(failure, self.values))) if self.values else None
 
     def is_small(self, failure: float) -> bool:
-        """Whether there is less noise than is listed, with this chance to be wrong."""
+        """Whether there is less noise than listed, with this probability of error."""
         most = self.most(failure)
         return most is not None and most < 1
 
     def is_large(self, failure: float) -> bool:
-        """Whether there is more than is listed, so that something else than listed noise is in the values."""
+        """Whether there is more noise than listed, so that the values contain something else."""
         return bool(self.values) and self.squares > float(chi2.isf(failure, self.values)) * (1 + _ROUNDING)
 
 
 _ROUNDING = 1e-3
-"""What rounding errors, and the noise that hides these, may add."""
+"""A tolerance for rounding errors and for the noise that hides them."""

@@ -1,9 +1,9 @@
-"""An audit by one fit: many canaries, each in the table or not by a coin of its own (Steinke, Nasr, Jagielski 2023).
+"""An audit by one fit: many canaries, each included by an independent fair coin (Steinke, Nasr, Jagielski 2023).
 
-Every canary is a row with a level of its own, so that what it adds lies along an axis that no other one touches. A fit
-to the table with about half of them shows a number for each level. The attacker guesses for the canaries with the most
-extreme numbers, and says nothing of the others. How many guesses are right bounds epsilon, as the canaries were drawn
-independently: `bounds.one_run_epsilon`. The bound is looser than that of many fits, and needs a single one.
+Every canary is a row with a level of its own, so that no two canaries contribute to the same coordinate. A fit to the
+table with about half of them gives a number for each level. The attacker guesses for the canaries with the most extreme
+numbers, and abstains for the others. The number of right guesses bounds epsilon, because the canaries were drawn
+independently: `bounds.one_run_epsilon`. The bound is looser than that from many fits, but needs only one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from discreet.errors import ParameterError
 from discreet.models.base import PrivateEstimator
 
 _SHARE = 0.4
-"""The share of the canaries that the attacker guesses, half of them on each side; fixed beforehand."""
+"""The share of the canaries that the attacker guesses, half of them on each side; fixed in advance."""
 
 _LARGEST = 2000
 
 _ALARM = 1e-3
-"""The chance that a sound method is called broken; a usual delta counts for 1e-5 of it and more."""
+"""The probability that a sound method is called broken; a usual delta contributes 1e-5 or more to it."""
 
 
 @dataclass(frozen=True)
 class OneRun:
-    """What one fit proved: how many canaries were guessed, how many of them rightly, and the bound on epsilon."""
+    """The result of one fit: the numbers of canaries, of guesses and of right guesses, and the bound on epsilon."""
 
     subject: str
     promised: float
@@ -52,7 +52,7 @@ class OneRun:
 
     @property
     def problems(self) -> list[str]:
-        """What proves that less is kept than is promised; empty for a sound method in all but one of 1,000 audits."""
+        """Evidence that the promise is violated; empty for a sound method in all but one of 1,000 audits."""
         likely = bounds.one_run_failure(self.canaries, self.guesses, self.right, self.promised, self.delta)
         return ["more canaries are guessed rightly than the promise allows"] if likely < _ALARM else []
 
@@ -77,7 +77,7 @@ class OneRun:
 
 
 def canary_domain(canaries: int, outcome: Any = (-1, 1)) -> Domain:
-    """A category with a level for each canary and one for nobody, and an outcome.
+    """A domain with an outcome and a category, which has a level for each canary and one for nobody.
 
     Examples
     --------
@@ -97,20 +97,20 @@ def one_run(
     seed: int | None = None,
     **options: Any,
 ) -> OneRun:
-    """A bound on epsilon from a single fit.
+    """Compute a lower bound on epsilon from a single fit.
 
     Parameters
     ----------
     estimator : type
         A method that shows a coefficient for each level.
     epsilon, delta : float
-        The promise, of add-remove neighbours: canaries come and go. None for a promise of epsilon alone.
+        The promise, for add-remove neighbours; delta is None for a promise of epsilon alone.
     canaries : int
-        How many.
+        The number of canaries.
     confidence : float
-        Of the bound.
+        The confidence of the bound.
     seed : int, optional
-        To repeat it.
+        The seed, to repeat the audit.
     **options
         Other parameters of the estimator.
 
@@ -143,7 +143,7 @@ def one_run(
 
 
 def _scores(model: PrivateEstimator, canaries: int) -> Floats:
-    """A number for each canary, the larger the likelier it is there: of noisy X'y and X'X, or a coefficient."""
+    """A score for each canary, larger if it is likelier to be included: from noisy X'y and X'X, or a coefficient."""
     blocks = getattr(model.release_, "arrays", {})
     names = [f"who[c{k + 1}]" for k in range(canaries)]
     for block, array in blocks.items():
@@ -161,6 +161,6 @@ def _places(blocks: dict[Any, Floats], names: list[str]) -> list[int]:
 
 
 def _precision(blocks: dict[Any, Floats]) -> float:
-    """How much a count says beside a sum: both move by 1, so each counts by one over its variance."""
+    """The weight of a count relative to a sum: both change by 1, so each is weighted by its inverse variance."""
     sds = {block.statistic: block.sd for block in blocks}
     return float((sds["cross"] / sds["gram"]) ** 2)

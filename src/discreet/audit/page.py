@@ -1,4 +1,4 @@
-"""The page of an audit, for a privacy officer: what was tried, what came of it, and what that does not say."""
+"""The page of an audit, for a privacy officer: the attack, its result, and the limits of the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KIND = "Audit of a differentially private regression"
 
 
 def audit_page(found: Audit) -> str:
-    """One HTML page that needs no network, no script and no other file.
+    """Return one HTML page that needs no network, no script and no other file.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ BROKEN = (
 
 
 def answer(found: Audit | OneRun) -> str:
-    """What came of it, in a sentence or two."""
+    """State the result in a sentence or two."""
     sure = f"{100 * found.confidence:g} % sure"
     bound = f"epsilon is at least {found.epsilon:.3g} ({sure}), and {found.promised:g} is promised"
     if found.broken:
@@ -85,7 +85,7 @@ def _found(found: Audit | OneRun) -> tuple[str, str]:
 
 
 def facts(found: Audit) -> list[tuple[str, str]]:
-    """The figures."""
+    """The figures of an audit."""
     counts, promise = found.counts, found.promise
     rows = [
         ("Promised", f"epsilon {found.promised:g}, delta {found.delta:g}; {_STATUS[found.status]}"),
@@ -156,7 +156,7 @@ _LIMITS = (
 
 
 def command(found: Audit) -> str:
-    """The command of such an audit."""
+    """The shell command that repeats an audit."""
     name = found.subject.split()[0]
     words = f"discreet audit {name} --epsilon {found.promised:g} --delta {found.delta:g} --fits {found.fits}"
     words += "" if found.neighbors == "add-remove" else f" --neighbors {found.neighbors}"

@@ -1,4 +1,4 @@
-"""The ways by which a table may reach an estimator: in memory, in files, or where an engine keeps it."""
+"""The sources by which a table may reach an estimator: in memory, in files, or in an engine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _dask(table: pa.Table, folder: Path) -> Any:
 
 
 Way = Callable[[pa.Table, Path], Any]
-"""From a table and an empty folder to a source of rows."""
+"""A function from a table and an empty folder to a source of rows."""
 
 PATHS: dict[str, Way] = {
     "memory": _memory,
@@ -72,12 +72,12 @@ PATHS: dict[str, Way] = {
     "duckdb": _duckdb,
     "dask": _dask,
 }
-"""By name; each is given a table and an empty folder."""
+"""The functions by name."""
 
 
 @contextlib.contextmanager
 def offered(tables: tuple[pa.Table, pa.Table], path: str | Way) -> Iterator[tuple[Any, Any]]:
-    """Two tables as sources of rows, for as long as they are needed.
+    """Offer two tables as sources of rows inside a ``with`` block.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The picture of an audit: what the attack finds against what the promise allows it to find."""
+"""The plot of an audit: the ROC curve of the attack and the curve that the promise allows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def roc_plot(found: Audit) -> Figure:
-    """False alarms against finds: the attack, what is proven of it, and what the promise allows at most.
+    """Plot the ROC curve of the attack, its confidence limit, and the curve that the promise allows at most.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a certificate allows any test to find: the promised trade-off between its two errors."""
+"""The trade-off between the two errors of any test that a certificate promises."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _POINTS = 25
 
 
 class Promise:
-    """The trade-off of a certificate: of its events, and of the epsilon and delta that it states.
+    """The trade-off function of a certificate, from its events and from the epsilon and delta that it states.
 
     Parameters
     ----------
     certificate : Certificate
-        Of any of the releases: all have the same noise.
+        The certificate of any of the releases: all have the same noise.
 
     Examples
     --------
@@ -42,12 +42,12 @@ class Promise:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What was released."""
+        """The events of the certificate."""
         return self._certificate.events
 
     @cached_property
     def mu(self) -> float:
-        """The Gaussian part of all events."""
+        """The mu of the Gaussian parts of all events."""
         return accounting.mu(self.events)
 
     @cached_property
@@ -58,13 +58,13 @@ class Promise:
 
     @cached_property
     def slip(self) -> float:
-        """The probability with which a Gaussian promise allows anything."""
+        """The probability with which a Gaussian promise may fail."""
         laws = accounting.laws(self.events)
         return math.fsum(law.probability for law in laws if isinstance(law, Failure))
 
     @cached_property
     def unmet(self) -> list[str]:
-        """What the certificate's own check finds, which a real release would be refused for; seeds aside."""
+        """Findings of the certificate's own check for which a real release would be refused, apart from seeds."""
         seeded = f"status is {self.guarantee.status!r}"
         return [finding.what for finding in self._certificate.check() if not finding.ok and finding.what != seeded]
 
@@ -79,7 +79,7 @@ class Promise:
         return [stated, *((e, curve(e)) for e in np.linspace(0, 1.5 * stated[0], _POINTS).tolist())]
 
     def power(self, fp: Floats) -> Floats:
-        """The largest share of the second table's releases that a test finds, by its share of false alarms."""
+        """The largest power of a test, given its rate of false alarms."""
         if self.kind == "mu":
             with np.errstate(divide="ignore"):
                 found: Floats = np.minimum(ndtr(ndtri(fp) + self.mu) + self.slip, 1.0)
@@ -93,7 +93,7 @@ class Promise:
         return np.clip(most, 0.0, 1.0)
 
     def broken_by(self, counts: Counts, failure: float) -> bool:
-        """Whether guesses prove, with this confidence, that the releases keep less than is promised."""
+        """Whether guesses prove, with this probability of error, that the promise is violated."""
         if self.kind == "mu":
             return counts.mu(failure, self.slip) > self.mu
         fp, fn = counts.rates(failure)

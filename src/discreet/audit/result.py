@@ -1,4 +1,4 @@
-"""What an audit found: a bound with its confidence, a picture, and a page for the privacy officer."""
+"""The result of an audit: a bound with its confidence, a plot, and a page for the privacy officer."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALARM = 1e-5
-"""The chance that a sound method is called broken."""
+"""The probability that a sound method is called broken."""
 
 _POINTS = 101
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """A lower bound on the epsilon of an estimator, and how it came about. Its tables are made up, so it is public.
+    """A lower bound on the epsilon of an estimator, with its evidence. Its tables are made up, so it is public.
 
     Parameters
     ----------
     subject, status, path : str
         The method, whether its promise is verified or a paper's claim, and how rows reached it.
     neighbors, unit, tables : str
-        Who differs between the two tables, and the tables.
+        The neighbouring relation, the protected unit, and a description of the two tables.
     statistic : str
-        What told them apart.
+        The statistic that tells the tables apart.
     kind : {"mu", "epsilon"}
         Whether the bound is on the mu of a Gaussian promise, or on epsilon directly.
     counts : Counts
         The guesses that were counted.
     trained, refused : int
-        How many fits chose the statistic and its threshold, and how many of all were refused.
+        The number of fits that chose the statistic and its threshold, and the number of all fits that were refused.
     confidence : float
-        Of the bound.
+        The confidence of the bound.
     promise : Promise
-        What the certificates promise.
+        The promise of the certificates.
     scores : pair of arrays
-        Of the counted fits to each table.
+        The scores of the counted fits to each table.
     noise : dict of Noise
-        What the noise of sums and of coefficients came to, where its law is known.
+        The noise of sums and of coefficients, if its law is known.
     """
 
     subject: str
@@ -84,15 +84,15 @@ class Audit:
 
     @property
     def mu(self) -> float | None:
-        """The lower bound on mu, where the promise is one of mu."""
+        """The lower bound on mu, if the promise is Gaussian."""
         return self.counts.mu(1 - self.confidence, self.promise.slip) if self.kind == "mu" else None
 
     @property
     def problems(self) -> list[str]:
-        """What proves that less is kept than is promised; empty for a sound method in all but one of 100,000 audits.
+        """Evidence that the promise is violated; empty for a sound method in all but one of 100,000 audits.
 
-        `ALARM` is shared by all that is tested. (A bound at the usual confidence lies above a promise that is just kept
-        in one of twenty.)
+        All tests share `ALARM`. (A bound at the usual confidence lies above a promise that is just kept in one audit of
+        twenty.)
         """
         failure, delta, slip = ALARM / 4, self.delta, self.promise.slip
         found = []
@@ -115,11 +115,11 @@ class Audit:
 
     @property
     def fits(self) -> int:
-        """How many fits there were."""
+        """The number of fits."""
         return self.trained + self.counts.first + self.counts.second
 
     def roc(self) -> tuple[Floats, Floats]:
-        """Shares of false alarms and of finds, for every threshold."""
+        """The rates of false alarms and of detections, for every threshold."""
         first, second = self.scores
         edges = np.unique(np.quantile(np.concatenate(self.scores), np.linspace(0, 1, _POINTS)))
         found = [counted(first, second, float(edge)) for edge in [*edges, -np.inf]]
@@ -156,13 +156,13 @@ class Audit:
         }
 
     def plot(self) -> Figure:
-        """The attack's trade-off against the promised one."""
+        """Plot the trade-off of the attack and the promised one."""
         from discreet.audit.pictures import roc_plot
 
         return roc_plot(self)
 
     def report(self) -> str:
-        """One HTML page, in plain words."""
+        """Return one HTML page, in plain words."""
         from discreet.audit.page import audit_page
 
         return audit_page(self)

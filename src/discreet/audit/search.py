@@ -1,10 +1,10 @@
-"""The search for neighbours that a release gives away most: over the corners of the domain, and from there inwards.
+"""The search for the worst neighbouring tables: over the corners of the domain, and from there inwards.
 
-*By the law.* `per_instance.losses` tells what a release costs a row, exactly where the law of the noise is known. So a
-few fits for each crowd of common rows rank all persons at once; then the worst one is moved along each column in turn,
-as long as that costs more, for where rows far out count less the worst person may be none at a corner. *By fits*,
-where the loss is only bounded and the bound is the same for everybody: every pair is fitted a few times, with a larger
-epsilon, so that little noise hides which pairs differ most; the best of them are fitted again, more often.
+*By the law:* `per_instance.losses` computes the privacy loss of a row, exactly if the law of the noise is known. So a
+few fits for each set of common rows rank all persons at once. Then the worst person is moved along each column in turn,
+as long as the loss grows: if outlying rows are downweighted, the worst person may not be at a corner. *By fits*, if the
+loss is only bounded, with the same bound for everybody: every pair is fitted a few times with a larger epsilon, so that
+little noise hides which pairs differ most; the best of them are fitted again, more often.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from discreet.per_instance import losses
 from discreet.privacy.events.coordinates import StageEvent
 
 _RELEASES = 3
-"""Fits for each crowd, where what a row loses depends on what was released before."""
+"""The number of fits for each set of common rows, if the loss of a row depends on earlier releases."""
 
 _MOST_CROWDS = 16
 
 _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _STEPS, _GAIN = 4, 0.01
-"""Where on the range of a number the person is tried, how many numbers are moved, and what a move must gain."""
+"""Positions to try on the range of a number, the maximum number of moves, and the least relative gain of a move."""
 
 _EPSILON = 8.0
 _ROUNDS = (16, 6), (3, 20)
-"""How many pairs are fitted, and how often to each table."""
+"""For each round, the number of pairs and the number of fits to each table."""
 
 Separation = Callable[[Subject, Neighbours, int], float]
-"""From a pair, and a number of fits to each of its tables, to how well these are told apart."""
+"""A function from a subject, a pair and a number of fits to each table to how well the tables are told apart."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Candidate:
 
 
 def worst(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> Neighbours:
-    """The pair that the law says is worst; where it does not say, the one that fits tell apart best.
+    """Find the worst pair by the law of the noise or, if that is unknown, the pair that fits tell apart best.
 
     Parameters
     ----------
     subject : Subject
-        What is attacked.
+        The estimator that is attacked.
     rng : Generator
-        Of the fits.
+        The random generator for the fits.
     separation : callable
-        How well fits tell the tables of a pair apart.
+        Measures how well fits tell the tables of a pair apart.
     report : callable
         Called with the fraction done.
     """
@@ -72,7 +72,7 @@ def worst(subject: Subject, rng: np.random.Generator, separation: Separation, re
 
 
 def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
-    """The pairs with these common rows: each corner comes and goes, or takes the place of another."""
+    """The pairs with these common rows: each corner is added and removed, or replaces another."""
     domain = subject.domain.select(subject.columns)
     ends = corners(domain, subject.columns)
     if subject.estimator.neighbors == "add-remove":
@@ -84,7 +84,7 @@ def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
 
 
 def _crowds(subject: Subject, rng: np.random.Generator) -> list[tuple[Row, ...]]:
-    """The crowd in the middle, and some of the others where there are many."""
+    """The common rows in the middle of the domain, plus a sample of the other sets if there are many."""
     first, *others = crowds(subject.domain.select(subject.columns), subject.columns)
     if len(others) >= _MOST_CROWDS:
         others = [others[i] for i in sorted(rng.choice(len(others), _MOST_CROWDS - 1, replace=False))]
@@ -92,14 +92,14 @@ def _crowds(subject: Subject, rng: np.random.Generator) -> list[tuple[Row, ...]]
 
 
 def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> list[Candidate] | None:
-    """What each pair costs; None where that is not known."""
+    """The loss of each pair; None if it is not known."""
     found: list[Candidate] = []
     every = _crowds(subject, rng)
     for k, crowd in enumerate(every):
         report(k / len(every))
         try:
             own = _costs(subject, pairs(subject, crowd), rng)
-        except DiscreetError:  # a crowd that cannot be fitted: others will do
+        except DiscreetError:  # common rows that cannot be fitted: others will do
             continue
         if own is None:
             return None
@@ -108,7 +108,7 @@ def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> lis
 
 
 def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Candidate:
-    """From the worst corner along single columns, as long as the person loses more."""
+    """Move the person from the worst corner along single columns, as long as the loss grows."""
     for _ in range(_STEPS):
         found = _costs(subject, [best.pair, *moved(best.pair, subject.public)], rng) or [best]
         here, farthest = found[0], max(found, key=lambda one: one.loss)
@@ -119,7 +119,7 @@ def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Can
 
 
 def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
-    """The pairs whose person has another value of one number: at the ends of its range, and between."""
+    """The pairs whose person has another value of one number: at the ends of its range, or between."""
     found = []
     for name, column in pair.domain.inputs.items():
         if name in public or column.bounds is None or not math.isfinite(column.bounds[1] - column.bounds[0]):
@@ -133,7 +133,7 @@ def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
 
 
 def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) -> list[Candidate] | None:
-    """The mean cost of pairs with the same common rows over a few releases."""
+    """The mean loss, over a few releases, of pairs with the same common rows; None if it is not known."""
     total, done = np.zeros(len(own)), 0
     while done < _RELEASES:
         done += 1
@@ -158,7 +158,7 @@ def _cost(pair: Neighbours, model: Any) -> Any:
 
 
 def _by_fits(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> list[Candidate]:
-    """How well fits with a larger epsilon tell pairs apart: all of them, then the best ones again."""
+    """Rank pairs by how well fits with a larger epsilon tell them apart: a sample first, then the best ones again."""
     larger = copy.copy(subject.estimator).set_params(epsilon=max(_EPSILON, subject.estimator.epsilon or 0.0))
     open_ = replace(subject, estimator=larger)
     left = [pair for crowd in _crowds(subject, rng) for pair in pairs(subject, crowd)]

@@ -1,4 +1,4 @@
-"""Statistics that tell two tables apart, and the threshold of one: chosen on some fits, counted on others."""
+"""Statistics that tell two tables apart, and their thresholds: chosen on some fits, counted on others."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from discreet.core.arrays import Floats
 from discreet.privacy import gdp
 
 Kind = Literal["mu", "epsilon"]
-"""What is bounded: the mu of a Gaussian promise, or epsilon at the delta of any other."""
+"""The parameter that is bounded: the mu of a Gaussian promise, or epsilon at the delta of any other."""
 
 Statistic = Callable[[Floats], Floats]
-"""From the numbers of fits, a line each, to scores: the larger, the likelier the second table."""
+"""A function from the numbers of fits, one row each, to scores: larger ones favour the second table."""
 
 _THRESHOLDS = 200
 
 _DOUBT = 0.2
-"""What a threshold proves is judged with this failure: few errors in a far tail may be luck."""
+"""The failure probability for choosing a threshold: few errors in a far tail may be chance."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,38 @@ class Counts:
     false_negatives: int
 
     def epsilon(self, kind: Kind, delta: float, failure: float, slip: float = 0.0) -> float:
-        """What they prove."""
+        """The lower bound on epsilon."""
         if kind == "mu":
             return gdp.epsilon(mu=self.mu(failure, slip), delta=delta)
         return bounds.epsilon_between(*self.rates(failure), delta)
 
     @property
     def guesses(self) -> int:
-        """All of them."""
+        """The number of guesses."""
         return self.first + self.second
 
     @property
     def right(self) -> int:
-        """Those that are no errors."""
+        """The number of right guesses."""
         return self.guesses - self.false_positives - self.false_negatives
 
     def mu(self, failure: float, slip: float = 0.0) -> float:
-        """The mu that they prove, if the promise is Gaussian up to a probability."""
+        """The lower bound on mu, if the promise is Gaussian except with probability `slip`."""
         return bounds.mu_of_guesses(self.right, self.guesses, failure, slip)
 
     def rates(self, failure: float) -> tuple[float, float]:
-        """The largest error rates that both hold at once with this confidence."""
+        """Upper confidence limits of the two error rates, which hold jointly."""
         fp = bounds.most(self.false_positives, self.first, failure / 2)
         return fp, bounds.most(self.false_negatives, self.second, failure / 2)
 
 
 def counted(first: Floats, second: Floats, threshold: float) -> Counts:
-    """Guesses by a threshold."""
+    """Count guesses and errors at a threshold."""
     return Counts(len(first), len(second), int(np.sum(first > threshold)), int(np.sum(second <= threshold)))
 
 
 def trained(first: Floats, second: Floats) -> Statistic:
-    """A logistic model of normal scores and their squares, so that neither units nor tails matter.
+    """Train a logistic model of normal scores and their squares, so that neither units nor tails matter.
 
     Examples
     --------
@@ -97,13 +97,13 @@ def trained(first: Floats, second: Floats) -> Statistic:
 
 
 def _place(ordered: Floats, values: Floats) -> Floats:
-    """Among how many of some values each lies; those that are equal count half."""
+    """The number of ordered values below each value; equal ones count half."""
     found: Floats = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
     return found
 
 
 def separation(first: Floats, second: Floats) -> float:
-    """How well the best single number tells the tables apart: from 0.5, not at all, to 1, always."""
+    """The largest area under the ROC curve of any single number: from 0.5, no separation, to 1."""
     best = 0.5
     for a, b in zip(first.T, second.T, strict=True):
         area = float(np.mean(_place(np.sort(a), b))) / len(a)
@@ -114,7 +114,7 @@ def separation(first: Floats, second: Floats) -> float:
 def best_threshold(
     first: Floats, second: Floats, kind: Kind, delta: float, edges: Floats | None = None
 ) -> tuple[float, Counts]:
-    """The threshold, of all or of given ones, that proves most, and what it counts."""
+    """The threshold, of all or of given ones, with the largest lower bound, and its counts."""
     if edges is None:
         edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _THRESHOLDS + 1)))
     found = [(float(edge), counted(first, second, float(edge))) for edge in edges]

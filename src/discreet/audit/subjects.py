@@ -1,4 +1,4 @@
-"""What is attacked: an estimator as people fit it, and a small domain for every method of the registry."""
+"""Subjects of attacks: an estimator as users fit it, and a small domain for every method of the registry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PUBLIC_ROWS = 64
 
 
 def _family(estimator: type) -> Family:
-    """The family of an estimator's outcomes: numbers, where it does not say."""
+    """The family of an estimator's outcomes; normal by default."""
     found: Family = getattr(estimator, "family", NORMAL)
     return found
 
@@ -40,18 +40,18 @@ def columns_of(estimator: type) -> dict[str, Any]:
 _WITH_INTERCEPT = {
     "DPLinearRegression", "DPRidge", "DPLasso", "DPElasticNet", "AdaSSP", "ConstSSP", "ReuseCov", "SSP"
 }  # fmt: skip
-"""Methods for numbers that are attacked as they are by default, as all for classes and counts are. Of the others
-coefficients alone are seen, and one of them is told best."""
+"""Methods for numbers that are attacked with an intercept, their default, as are all methods for classes and counts.
+The others show coefficients only, and the attack is strongest on a single one."""
 
 
 _UNLISTED = {"NoisyGradientDescent", "NoisySGD", "NAPP", "ObjectivePerturbation"}
-"""Methods for numbers whose certificates do not list all that the law of a release depends on, for the promise does
-not; nor do those of any method for classes and counts."""
+"""Methods for numbers whose certificates do not list everything that the law of a release depends on, because the
+promise does not depend on it. The same holds for all methods for classes and counts."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a fit shows of a table; nothing but a refusal where it is refused."""
+    """The released output of one fit, or only its refusal."""
 
     certificate: Certificate | None = None
     values: Sequence[Sequence[GridValues]] = ()
@@ -75,7 +75,7 @@ class Subject:
     Parameters
     ----------
     estimator : PrivateEstimator
-        With its promise and its `domain`.
+        The estimator, with its promise and its `domain`.
     target : str or tuple of str
         The outcome, or the outcomes.
     features : tuple of str
@@ -88,7 +88,7 @@ class Subject:
 
     @property
     def domain(self) -> Domain:
-        """The public facts."""
+        """The public bounds and levels of the columns."""
         if not isinstance(self.estimator.domain, Domain):
             raise ParameterError("The estimator must have domain=, the public bounds and levels of its columns.")
         return self.estimator.domain
@@ -103,14 +103,14 @@ class Subject:
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Columns that nobody hides: the outcomes, where a method says so."""
+        """The public columns: the outcomes, if the method treats them as public."""
         if getattr(self.estimator, "association", None) != "projection":
             return ()
         return (self.target,) if isinstance(self.target, str) else self.target
 
     @property
     def name(self) -> str:
-        """The method, and which paper's constants it has."""
+        """The name of the method, and the paper whose constants it uses."""
         return citations.as_published(type(self.estimator).__name__, self.estimator._paper)
 
     @property
@@ -119,7 +119,7 @@ class Subject:
         return "verified" if getattr(self.estimator, "published", None) is None else "claimed"
 
     def fitted(self, source: Any, random_state: Any) -> PrivateEstimator:
-        """A copy of the estimator, fitted by its public way; with seeds, so that nobody's budget is charged."""
+        """Fit a copy of the estimator by its public interface, with seeds, so that no budget is charged."""
         model = copy.copy(self.estimator).set_params(random_state=random_state)
         target = self.target if isinstance(self.target, str) else list(self.target)
         with warnings.catch_warnings():
@@ -128,7 +128,7 @@ class Subject:
         return fitted
 
     def seen(self, source: Any, random_state: Any) -> Seen:
-        """What one fit shows."""
+        """The released output of one fit."""
         try:
             model = self.fitted(source, random_state)
         except DiscreetError as error:
@@ -139,7 +139,7 @@ class Subject:
         return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts, weights)
 
     def quiet(self) -> Quiet | None:
-        """A fit without noise, where it tells what certificates do not list: a step, or the weight of an l1 norm.
+        """Fit without noise, if that reveals figures that certificates do not list: a step size, or an l1 weight.
 
         Its rows are all at one corner, so that the first step is long and no coefficient is 0.
         """
@@ -160,7 +160,7 @@ def subject_of(method: str, epsilon: float, delta: float | None, **options: Any)
     Parameters
     ----------
     method : str
-        Its name.
+        The name of the method.
     epsilon, delta : float
         The promise.
     **options

@@ -1,4 +1,4 @@
-"""Two made-up tables that differ in one person: where a release is most likely to give that person away."""
+"""Made-up neighbouring tables, chosen so that a release is most likely to reveal the person in whom they differ."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from discreet.domain.kinds.base import Column
 Row = Mapping[str, Any]
 
 ROWS = 32
-"""How many rows the two tables have in common at most."""
+"""The maximum number of rows that the two tables have in common."""
 
 _FAR = 1e6
-"""In place of a bound that is infinite: columns in a ball are clipped to it."""
+"""A substitute for infinite bounds: columns in a ball are clipped to the ball."""
 
 _TIMES = 3
-"""A person comes with so many times the rows that count."""
+"""The number of rows of the person, as a multiple of the rows that count."""
 
 _MOST_CORNERS = 64
 
@@ -33,9 +33,9 @@ class Neighbours:
     Parameters
     ----------
     domain : Domain
-        Its unit says who a person is.
+        The domain, whose unit says who a person is.
     common, first, second : tuple of rows
-        The rows of both tables, and of the person in each; no row is a person who is not there.
+        The rows of both tables, and of the person in each; empty if the person is absent.
 
     Examples
     --------
@@ -91,12 +91,12 @@ def ends(column: Column) -> tuple[Any, ...]:
 
 
 def middle(column: Column) -> Any:
-    """The value that moves sums least: the middle of the bounds, or the first level."""
+    """The value that changes sums least: the middle of the bounds, or the first level."""
     return column.narrowed(-_FAR, _FAR).typical
 
 
 def corners(domain: Domain, names: Sequence[str]) -> list[Row]:
-    """The rows at the corners of the domain; of many columns some, where all move together or one is against all."""
+    """The rows at the corners of the domain; with many columns, those where at most one column is at the other end."""
     both = [ends(domain.inputs[name]) for name in names]
     if 2 ** len(names) <= _MOST_CORNERS:
         return [dict(zip(names, values, strict=True)) for values in itertools.product(*both)]
@@ -108,7 +108,7 @@ def corners(domain: Domain, names: Sequence[str]) -> list[Row]:
 
 
 def crowds(domain: Domain, names: Sequence[str], rows: int = ROWS) -> list[tuple[Row, ...]]:
-    """What the common rows may be: all in the middle, many or a few at one corner, or half of them at each of two."""
+    """Candidates for the common rows: all in the middle, many or a few at one corner, or half at each of two."""
     centre: Row = {name: middle(domain.inputs[name]) for name in names}
     ends = corners(domain, names)
     two = itertools.islice(itertools.combinations(ends, 2), _MOST_CORNERS)

@@ -1,4 +1,4 @@
-"""What was spent on whom: accounts that outlive the process, and budgets within one."""
+"""Privacy accounting: ledgers of accounts that outlive the process, and budgets within one process."""
 
 from discreet.ledger.accounts import Account, Ledger
 

@@ -1,8 +1,8 @@
-"""Ledgers: what has been spent on whom so far, kept where it outlives the process.
+"""Ledgers: durable records of the privacy budget spent on each population.
 
-An account is about a *population*, the people whom its promise is made to; the tables that hold them are its children,
-``"clinic/visits"``. A release of a table is charged to the table and to its population. Accounts are never an
-analyst's: two analysts who each keep a promise of their own tell more together than either.
+An account is about a *population*, the people to whom its promise is made; the tables that hold them are its children,
+``"clinic/visits"``. A release of a table is charged to the table and to its population. Accounts do not belong to
+analysts, because the releases of several analysts compose: together they reveal more than each one does.
 
 A release is paid for in three steps:
 
@@ -10,7 +10,7 @@ A release is paid for in three steps:
     draw       noise is drawn
     commit     an entry with the digest of the certificate; or, before the draw, cancel
 
-So whoever dies between them has spent, and never too little.
+A process that dies between two steps has spent the whole cost, so a ledger never undercounts.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ from discreet.released.certificate import Receipt
 T = TypeVar("T")
 
 WHO = "DISCREET_WHO"
-"""The variable that says who releases, where it is not the user of the computer."""
+"""The environment variable that names who releases; by default the user of the computer."""
 
 TRIES = 8
-"""How often a transaction is tried whose answer did not come."""
+"""The number of attempts at a transaction whose outcome is unknown."""
 
 LONGEST = 1000
-"""Characters of a purpose, a name or a request."""
+"""The maximum number of characters of a purpose, a name or a request."""
 
 MOST_ROWS = 1000
-"""Rows that one person may have."""
+"""The maximum of `rows_per_person`."""
 
 
 def rows_of_a_person(rows: Any) -> int | None:
-    """How many rows one person may have, checked; None where it is not declared."""
+    """Check the number of rows that one person may have; None if it is not declared."""
     if rows is not None and (type(rows) is not int or not 1 <= rows <= MOST_ROWS):
         raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
     return None if rows is None else int(rows)
 
 
 def person_column(person: Any) -> str | None:
-    """The column that tells whose a row is, checked; None where none is named."""
+    """Check the name of the column that identifies persons; None if there is none."""
     if person is not None and (not isinstance(person, str) or not person):
         raise ParameterError("person must be the name of a column, for example person='patient'.")
     return None if person is None else _text("person", person)
 
 
 class Ledger:
-    """What was released about whom, and what it cost: entries that are added to, and never changed.
+    """An append-only record of releases and what each of them costs.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ class Ledger:
 
     @classmethod
     def create(cls, place: str | Path) -> Ledger:
-        """Make a new ledger; refuse where there is one."""
+        """Create a new ledger; refuse if there is one."""
         return cls(place)._begin()
 
     @classmethod
     def of(cls, storage: Storage) -> Ledger:
-        """A new ledger in a storage."""
+        """Create a new ledger in a storage."""
         ledger = cls.__new__(cls)
         ledger._storage, ledger.place = storage, storage.name
         return ledger._begin()
@@ -118,7 +118,7 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name of the ledger."""
         return self._storage.name
 
     @property
@@ -145,20 +145,20 @@ class Ledger:
         name : str
             A population, ``"clinic"``; or a table of one that has an account, ``"clinic/visits"``.
         epsilon, delta : float
-            The promise for all releases together. A table may go without: it then has those of its population.
+            The promise for all releases together. A table may leave them out and then has those of its population.
         others : (float, float)
-            The part of the promise that is set aside for releases that are not Gaussian.
+            The part of the promise that is reserved for releases that are not Gaussian.
         neighbors : {"add-remove", "replace-one"}
             The relation that every release must use: add-remove by default, and for tables that of their population.
         public_outcomes : sequence of str
             Columns that are declared public: the promise is about the others only.
         person : str, optional
-            The column that tells whose a row is. A release that protects the persons of this column is charged as it
-            says, any other one for all rows of a person. Without it a person is known by `rows_per_person` alone.
+            The column that identifies persons. A release that protects the persons of this column is charged its own
+            cost, any other one the cost for all rows of a person. Without it, `rows_per_person` alone defines a person.
         rows_per_person : int, optional
-            The most rows of a table that one person has: 1 by default; not known where `person` is given, and releases
-            that protect rows are then refused. A table has both from its population, unless it is given its own: a
-            column that holds the same people under another name, and how many rows they have there.
+            The maximum number of rows of one person in a table: 1 by default. If only `person` is given, it is unknown,
+            and releases that protect rows are refused. A table inherits both from its population, unless it is given
+            its own: a column that holds the same people under another name, and their maximum number of rows there.
         """
         parent = population(name := _account_name(name))
         given = None
@@ -176,7 +176,7 @@ class Ledger:
         return self.define(name, Terms(given, relation, public, rows, whose))
 
     def define(self, name: str, terms: Terms) -> Account:
-        """Open an account on some terms; a table has the relation of its population, and its persons unless told."""
+        """Open an account with given terms; a table inherits the neighbours and, unless given, the persons."""
 
         def write(t: Transaction) -> None:
             if t.find("defines", name) is not None:
@@ -198,7 +198,7 @@ class Ledger:
         return account
 
     def _warn_of_others(self, table: Account) -> None:
-        """Warn where a table names another column than its population, which may hold other people."""
+        """Warn if a table identifies persons by another column than its population does."""
         own, above = table.terms().person, Account(self, population(table.name)).terms().person
         if above is not None and above != own:
             warnings.warn(
@@ -210,24 +210,24 @@ class Ledger:
             )
 
     def words(self, name: str) -> str:
-        """What to call an account in a sentence."""
+        """Return how messages name an account."""
         return f"the account {name!r} of the ledger {self.name}" if self.shared else "the budget"
 
     def account(
         self, name: str | None = None, *, purpose: str = "", who: str | None = None, request: str | None = None
     ) -> Account:
-        """An account to count releases with, in a ``with`` block.
+        """Return an account, to which releases are charged in a ``with`` block.
 
         Parameters
         ----------
         name : str, optional
-            Which one; it may be left out where the ledger has one only.
+            The name of the account; optional if the ledger has only one.
         purpose : str
-            Why something is released; it stands in the entries.
+            The reason for the releases, recorded in the entries.
         who : str, optional
-            Who releases: by default `DISCREET_WHO` or the user of this computer.
+            Who releases; by default `DISCREET_WHO` or the user of this computer.
         request : str, optional
-            A name for the one release inside: asked for again, it is neither paid for nor made a second time.
+            A name for the one release inside; a request that was paid for before is refused.
         """
         if name is None:
             known = self.accounts()
@@ -245,24 +245,24 @@ class Ledger:
             return t.accounts()
 
     def read(self, work: Callable[[Reading], T]) -> T:
-        """Look something up, all of it at one moment."""
+        """Run lookups on one consistent snapshot."""
         with self._storage.reading() as reading:
             return work(reading)
 
     def entries(self) -> list[Entry]:
-        """All entries, the oldest first; refuse a ledger of which one is not as it was written."""
+        """All entries, the oldest first; raise an error if one is damaged."""
         return [sound(entry, index) for entry, index in self._storage.entries()]
 
     def stored(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries with what they are stored under, as they are."""
+        """All entries with the index values they are stored under, unchecked."""
         return self._storage.entries()
 
     def flaws(self) -> list[str]:
-        """What is wrong with the storage itself."""
+        """List the flaws of the storage itself."""
         return self._storage.flaws()
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do some work in a transaction; again where no answer came, so the work must know what it did before."""
+        """Run work in a transaction; it is repeated if the outcome is unknown, so it must be idempotent."""
         for _ in range(TRIES):
             try:
                 with self._storage.writing() as transaction:
@@ -275,7 +275,7 @@ class Ledger:
 class Account(Counter):
     """An account of a ledger: inside its ``with`` block every release is charged to it.
 
-    It may be sent to other processes, and used there.
+    It can be pickled and used in other processes.
     """
 
     def __init__(
@@ -299,15 +299,15 @@ class Account(Counter):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """The population, in its ledger."""
+        """The ledger and the population."""
         return self.ledger.place, population(self.name)
 
     def terms(self) -> Terms:
-        """What it was opened with."""
+        """The terms on which it was opened."""
         return self.ledger.read(lambda t: terms_of(t, self.name, self.ledger))
 
     def balance(self) -> Balance:
-        """Its limits, and what is spent of them; for a table without limits of its own, those of its population."""
+        """The limits and what is spent of them; for a table without its own limits, those of its population."""
 
         def read(t: Reading) -> Balance:
             own = terms_of(t, self.name, self.ledger)
@@ -319,12 +319,12 @@ class Account(Counter):
         return self.ledger.read(read)
 
     def releases(self) -> int:
-        """How many releases were charged to it and not cancelled."""
+        """The number of releases that were charged to it and not cancelled."""
         kinds = [e.facts["kind"] for e in self.ledger.entries() if _is_part(e.facts.get("account"), self.name)]
         return kinds.count("reserve") - kinds.count("cancel")
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
-        """Pay for a release before its noise is drawn; refuse it where the limits do not hold it."""
+        """Pay for a release before its noise is drawn; refuse it if it exceeds the limits."""
         named = what | {"request": self.request or uuid.uuid4().hex, "token": uuid.uuid4().hex}
         return self.ledger.write(lambda t: self._reserve(t, cost, neighbors, named))
 
@@ -346,9 +346,9 @@ class Account(Counter):
 
 
 class Reservation:
-    """A release that is paid for: noise may be drawn, and then it is committed; before that it may be cancelled.
+    """A release that is paid for: draw its noise and commit it, or cancel it before the draw.
 
-    It belongs to the process that made it: a fork would draw twice for one price.
+    Only the process that made it can use it: after a fork, noise would be drawn twice for one charge.
     """
 
     def __init__(self, ledger: Ledger, entry: Entry) -> None:
@@ -357,20 +357,20 @@ class Reservation:
 
     @property
     def receipt(self) -> Receipt:
-        """The entry, as certificates name it."""
+        """The reference to the entry that certificates contain."""
         return Receipt(self.entry.facts["ledger"], self.entry.facts["account"], self.entry.number, self.entry.hash)
 
     def draw(self) -> None:
-        """Say that noise is drawn from here on: nothing brings back what was paid."""
+        """Mark the noise as drawn: from here on the cost is not refunded."""
         self._step(("reserved",), "drawn")
 
     def commit(self, certificate: str) -> None:
-        """Note the digest of the certificate of what was released."""
+        """Record the digest of the release's certificate."""
         self._step(("drawn",), "committed")
         self._settle("commit", {"certificate": certificate})
 
     def cancel(self) -> None:
-        """Give up the release before any noise is drawn: what was paid is there again."""
+        """Cancel the release before any noise is drawn, and refund its cost."""
         self._step(("reserved",), "cancelled")
         self._settle("cancel", {})
 
@@ -400,7 +400,7 @@ class Reservation:
 
 
 def stamp(who: str | None = None) -> dict[str, Any]:
-    """When, by whom and with what an entry is made; nothing is decided by it."""
+    """The time, user and software version of an entry, for information only."""
     return {
         "when": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         "who": who or _user(),

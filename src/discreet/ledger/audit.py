@@ -1,8 +1,8 @@
-"""Whether a ledger is as it was written: its entries are played again, one after another.
+"""Verification of a ledger: its entries are replayed, one after another.
 
-A chain of hashes tells when an entry was changed, left out, added or moved; not that the last ones are missing, as they
-are from an older copy that was put back, and not that somebody wrote all of it anew. What tells these is a witness kept
-elsewhere: an exported head, or any release, whose certificate names its entry.
+The chain of hashes shows whether an entry was changed, removed, added or moved. It does not show that the last entries
+are missing, as in an older copy that was put back, or that the whole ledger was rewritten. These are found with a
+witness kept elsewhere: an exported head, or any release, whose certificate names its entry.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from discreet.privacy.pots import Balance, Cost, Spent
 from discreet.released.certificate import Receipt
 
 MOST = 20
-"""Flaws that are told before the rest is only counted."""
+"""The maximum number of flaws that are listed; the rest are only counted."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """An entry that a ledger must have: its ledger, number and hash, and what its certificate's digest is, if known."""
+    """An entry that a ledger must have: its ledger, number and hash, and the digest of its certificate, if known."""
 
     name: str
     ledger: str
@@ -42,7 +42,7 @@ class Witness:
 
 @dataclass
 class _Replay:
-    """Accounts, what they spent, and what is open, after some entries."""
+    """The state after some entries: accounts, what they have spent, and open reservations."""
 
     terms: dict[str, Terms] = field(default_factory=dict)
     spent: dict[str, Spent] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Replay:
     seen: set[tuple[str, Any]] = field(default_factory=set)
 
     def play(self, entry: Entry) -> None:
-        """Take in an entry; whatever is wrong with it raises an error."""
+        """Apply an entry; raise an error if it is wrong."""
         facts = entry.facts
         kind, account = facts["kind"], str(facts.get("account"))
         if kind not in KINDS or (kind == "ledger") != (entry.number == 0):
@@ -115,7 +115,7 @@ class _Replay:
 
 
 def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
-    """Everything that is wrong with a ledger; nothing where it is as it was written."""
+    """List the flaws of a ledger; empty if it is as it was written."""
     try:
         stored = ledger.stored()
         found = ledger.flaws() + chain_flaws([entry for entry, _ in stored])
@@ -132,7 +132,7 @@ def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
 
 
 def chain_flaws(entries: Sequence[Entry]) -> list[str]:
-    """What is wrong with a list of entries: hashes, numbers, sums, limits."""
+    """List the flaws of a sequence of entries: in hashes, numbers, sums and limits."""
     if not entries:
         return ["There is no entry: the first one says which ledger it is."]
     found, replay, previous = [], _Replay(), NOTHING
@@ -155,7 +155,7 @@ def chain_flaws(entries: Sequence[Entry]) -> list[str]:
 
 
 def undercounted(entries: Sequence[Entry]) -> list[str]:
-    """Releases that version 0.2.0 counted too rarely: once, though their person column need not be the account's."""
+    """List releases that version 0.2.0 undercounted: once, though their person column may not be the account's."""
     terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
     cancelled = {entry.facts["settles"] for entry in entries if entry.facts["kind"] == "cancel"}
     paid = [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in cancelled]
@@ -178,19 +178,19 @@ def undercounted(entries: Sequence[Entry]) -> list[str]:
 
 
 def clock_notes(entries: Sequence[Entry]) -> list[str]:
-    """Entries before which the clock went back: no flaw, for nothing is decided by it."""
+    """List entries before which the clock went back; this is no flaw, because nothing depends on the clock."""
     pairs = itertools.pairwise(entries)
     return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
 
 
 def unsettled(entries: Sequence[Entry]) -> list[Entry]:
-    """Releases that were paid for and neither committed nor cancelled: under way, or lost. They are spent."""
+    """Releases that were paid for and neither committed nor cancelled: in progress, or lost. They count as spent."""
     settled = {entry.facts.get("settles") for entry in entries}
     return [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in settled]
 
 
 def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entry:
-    """Write all entries, or the last one's number and hash only, to a document; that last entry."""
+    """Write all entries, or only the number and hash of the last one, to a document; return the last entry."""
     entries = ledger.entries()
     head = entries[-1]
     held = SimpleNamespace(**head.facts | {"hash": head.hash, "entries": entries})
@@ -205,13 +205,13 @@ def exported(path: str | Path) -> list[Entry]:
 
 
 def witness_of(path: str | Path, receipts: Sequence[Receipt], certificate: str) -> list[Witness]:
-    """What a release tells: the entries that its certificate names, and its digest."""
+    """The witnesses from a release: the entries that its certificate names, and its digest."""
     name = Path(path).name
     return [Witness(name, one.ledger, one.entry, one.hash, certificate) for one in receipts]
 
 
 def head_of(path: Source) -> Witness | None:
-    """What an exported head, or an exported ledger, tells; None where the file is neither."""
+    """The witness from an exported head or an exported ledger; None if the file is neither."""
     document = Document.of(path)
     if document.kind not in ("ledger", "ledger head"):
         return None
@@ -228,7 +228,7 @@ def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:
 
 
 def _facts(entry: Entry) -> dict[str, Any]:
-    """What an entry says; nothing where it is none."""
+    """The facts of an entry; empty if it cannot be parsed."""
     try:
         return entry.facts if isinstance(entry.facts, dict) else {}
     except ValueError:
@@ -236,7 +236,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 
 def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
-    """Why a ledger is not the one that a witness saw, if it is not."""
+    """List the contradictions between a ledger and a witness."""
     if 0 not in entries or _facts(entries[0]).get("ledger") != witness.ledger:
         return [f"{witness.name} is from another ledger."]
     entry = entries.get(witness.number)

@@ -1,11 +1,11 @@
-"""Who counts: the budgets and accounts whose ``with`` blocks a release is in.
+"""The ``with`` blocks of budgets and accounts, which determine where a release is charged.
 
 A block is ambient: it belongs to the process and not to an estimator, so clones, grid searches, cross-validation and
-threads all draw on it. What may have come out of a block and is not counted any more is refused:
+threads are all charged to it. Releases that a block should have counted, and no longer can, are refused. They come from
 
 * a task, or a thread, that was started inside a block which has ended;
-* a forked process, and any other worker, unless it counts by itself; a ledger is shared by processes, so its blocks
-  hold in forked ones.
+* a forked process, and any other worker, unless it has a block of its own; a ledger is shared by processes, so its
+  blocks hold in forked ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.privacy.pots import Cost
 
 
 class Counter(ABC):
-    """What counts the releases inside its ``with`` blocks."""
+    """A budget or account that is charged for the releases inside its ``with`` blocks."""
 
     def __init__(self) -> None:
         self._blocks: list[Block] = []
@@ -41,7 +41,7 @@ class Counter(ABC):
     @property
     @abstractmethod
     def subject(self) -> Any:
-        """Whom it counts for: of two blocks for the same one, the inner one counts."""
+        """The subject of the account: of two nested blocks with the same subject, only the inner one is charged."""
 
     @abstractmethod
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Any:
@@ -66,13 +66,13 @@ class Block:
         self._before = set(threading.enumerate())
 
     def begin(self) -> None:
-        """Count from here on."""
+        """Start charging releases."""
         with _lock:
             _active.append(self)
         _enclosing.set((*_enclosing.get(), self))
 
     def end(self) -> None:
-        """Count no more, and remember the threads that may still be at work."""
+        """Stop charging releases, and remember the threads that may still be running."""
         global _strays, _any_ended
         with _lock:
             _active.remove(self)
@@ -89,10 +89,10 @@ _formula: ContextVar[str | None] = ContextVar("discreet_formula", default=None)
 _lock = threading.RLock()
 
 _suspects: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-"""Threads that were there when a block ended: they may have work from inside of it."""
+"""Threads that were alive when a block ended: they may run work that was started inside it."""
 
 _strays = False
-"""Whether a thread that was started inside a block was still there when it ended: it may have started others since."""
+"""Whether a thread started inside a block was alive when the block ended: it may have started others since."""
 
 _any_ended = False
 _forked = False
@@ -108,7 +108,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def counters() -> list[Counter]:
-    """What counts a release here; refuse one that came out of a block, or into a process, where nothing counts it."""
+    """The budgets and accounts to charge; refuse a release from an ended block or in a process that cannot count."""
     if any(block.ended for block in _enclosing.get()):
         raise BudgetError(_ENDED)
     with _lock:
@@ -121,7 +121,7 @@ def counters() -> list[Counter]:
 
 
 def refuse_uncounted() -> None:
-    """Refuse a release that nothing counts, where something may have counted whoever started it."""
+    """Refuse a release that no block counts, if its thread or process may have been started inside a block."""
     if is_worker():
         raise BudgetError(_WORKER)
     if not _any_ended or (thread := threading.current_thread()) is threading.main_thread():
@@ -143,7 +143,7 @@ def is_worker() -> bool:
 
 @contextlib.contextmanager
 def asked(formula: str | None) -> Iterator[None]:
-    """Note the formula that a release inside is for."""
+    """Record the formula for the releases inside."""
     token = _formula.set(formula)
     try:
         yield
@@ -152,12 +152,12 @@ def asked(formula: str | None) -> Iterator[None]:
 
 
 def formula() -> str | None:
-    """The formula that a release is for, where one was given."""
+    """The formula of the current release, if one was given."""
     return _formula.get()
 
 
 _WORKERS = ("pyspark.daemon", "pyspark.worker", "distributed.cli.dask_worker", "ray._private.workers")
-"""What workers of Spark, Dask and Ray were started with."""
+"""Names of the modules with which workers of Spark, Dask and Ray are started."""
 
 _WORKER = (
     "This is a worker process, which cannot know what others have spent, so it releases nothing. Remedy: n_jobs=1; or "

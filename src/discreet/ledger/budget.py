@@ -1,6 +1,6 @@
-"""A budget for several releases of one process: whatever happens inside, the sum of what is spent keeps one promise.
+"""A budget for several releases of one process, which together keep one promise.
 
-It is an account like those of a ledger, whose entries are kept in the memory of the process and end with it.
+It is an account like those of a ledger, except that its entries are in memory and end with the process.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Budget(Counter):
 
     Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times. Other releases,
     such as the minimisers of `DPLogisticRegression`, are charged with their own promise, and promises are added up. A
-    budget for both has two pots, which are fixed beforehand: `others` is set aside for releases that are not Gaussian.
-    Without it the first release decides which of the two ways there is, before anything was seen. In the same way the
-    first release decides whom the promise protects, where neither `person` nor `rows_per_person` says so.
+    budget for both has two parts, fixed in advance: `others` is reserved for releases that are not Gaussian. Without
+    it, the first release decides which kind of composition is used, before any noise is drawn. In the same way, the
+    first release decides whom the promise protects, if neither `person` nor `rows_per_person` says so.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class Budget(Counter):
         columns of a row only, and releases that take these columns as public outcomes may stand beside ordinary ones.
         By default the promise is about whole rows, and releases with public outcomes are refused.
     person : str, optional
-        The column that tells whose a row is. A release that protects the persons of this column, by ``person=`` of its
-        domain, is charged as it says; one that protects rows, or the groups of another column, for all rows of a
-        person.
+        The column that identifies persons. A release that protects the persons of this column, by ``person=`` of its
+        domain, is charged its own cost; one that protects rows, or the groups of another column, the cost for all rows
+        of a person.
     rows_per_person : int, optional
-        The most rows that one person has in the tables. Without it releases that protect something other than the
-        persons of `person` are refused. Without `person`, every release is charged for so many rows.
+        The maximum number of rows of one person in the tables. Without it, releases that protect something other than
+        the persons of `person` are refused. Without `person`, every release is charged for this many rows.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Budget(Counter):
             self._limits = Limits(self.epsilon, self.delta, aside)
 
     def _terms(self, cost: Cost) -> Terms:
-        """The pots and the people, as they are fixed; what is not, the first release decides."""
+        """The terms of the account; the first release decides what was not fixed."""
         aside = (self.epsilon, self.delta) if cost.mu is None else (0.0, 0.0)
         limits = self._limits or Limits(self.epsilon, self.delta, aside)
         person, rows = self.person, self.rows_per_person
@@ -108,7 +108,7 @@ class Budget(Counter):
         return Terms(limits, self.neighbors, self.public_outcomes, rows, person)
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
-        """Pay for a release before its noise is drawn; the first one decides what is not fixed."""
+        """Pay for a release before its noise is drawn; the first one decides what was not fixed."""
         with self._lock:
             account = self._account or Ledger.of(Memory()).define("budget", self._terms(cost))
             reservation = account.reserve(cost, neighbors, what)
@@ -117,17 +117,17 @@ class Budget(Counter):
 
     @property
     def subject(self) -> int:
-        """Itself."""
+        """The identity of the budget."""
         return id(self)
 
     @property
     def adding(self) -> bool | None:
-        """Whether all releases are added up; None while nothing has decided that."""
+        """Whether the promises of all releases are added up; None until this is decided."""
         return None if self._account is None and self._limits is None else self.balance.limits.adding
 
     @property
     def balance(self) -> Balance:
-        """The pots, and what is spent of them."""
+        """The parts of the budget, and what is spent of them."""
         if self._account is None:
             return Balance(self._limits or Limits(self.epsilon, self.delta))
         return self._account.balance()
@@ -144,7 +144,7 @@ class Budget(Counter):
 
     @property
     def delta_spent(self) -> float:
-        """The delta of the Gaussian pot, and the sum of the deltas that were added up."""
+        """The delta of the Gaussian part plus the sum of the deltas that were added up."""
         return self.balance.delta_spent
 
     @property
@@ -154,12 +154,12 @@ class Budget(Counter):
 
     @property
     def others_left(self) -> tuple[float, float]:
-        """The epsilon and the delta that releases could still have that are added up."""
+        """The epsilon and the delta that are left for releases that are added up."""
         return self.balance.others_left
 
     @property
     def unit(self) -> str:
-        """Whom the promise of all releases together protects."""
+        """A description of whom the releases together protect."""
         if self._account is not None:
             return self._account.terms().words
         if self.person is None and self.rows_per_person is None:
@@ -167,7 +167,7 @@ class Budget(Counter):
         return Terms(None, self.neighbors, self.public_outcomes, self.rows_per_person, self.person).words
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready account."""
+        """A JSON-ready description."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -180,7 +180,7 @@ class Budget(Counter):
         }
 
     def _releases(self) -> list[dict[str, Any]]:
-        """The releases that were paid for, by what each was charged with."""
+        """The releases that were paid for, with the cost charged for each."""
         entries = [] if self._account is None else [entry.facts for entry in self._account.ledger.entries()]
         cancelled = {facts["settles"] for facts in entries if facts["kind"] == "cancel"}
         return [
@@ -205,7 +205,7 @@ class Budget(Counter):
 
 
 def _counted(facts: dict[str, Any], *, adding: bool) -> dict[str, Any]:
-    """The part of a cost that counts, and how often where it is more than once."""
+    """The part of a cost that is charged, and the number of times if it is more than one."""
     cost, times = facts["cost"], {"times": facts["times"]} if facts["times"] > 1 else {}
     public = {name: cost[name] for name in ("public_outcomes", "person") if cost.get(name)}
     if adding or cost["mu"] is None:

@@ -1,4 +1,4 @@
-"""The charge of a release: to every budget and account that it is in, or to none."""
+"""The charge of a release to every budget and account whose block it is in, or to none."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from discreet.privacy.pots import Cost
 from discreet.released.certificate import Receipt
 
 LEDGER, ACCOUNT, PURPOSE = "DISCREET_LEDGER", "DISCREET_ACCOUNT", "DISCREET_PURPOSE"
-"""Variables of the environment that name the ledger, the account and the purpose of every release."""
+"""Environment variables that name the ledger, the account and the purpose of every release."""
 
 
 class Charge:
-    """A release that is paid for everywhere: draw, then commit; or cancel before the draw.
+    """A release that is charged to all its budgets and accounts: draw, then commit; or cancel before the draw.
 
     As a ``with`` block it is cancelled at its end, unless noise was drawn.
     """
@@ -32,17 +32,17 @@ class Charge:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """The entries of ledgers that outlive the process."""
+        """References to the entries of ledgers that outlive the process."""
         return tuple(one.receipt for one in self._reservations if one.ledger.shared)
 
     def draw(self) -> None:
-        """Say that noise is drawn from here on."""
+        """Mark the noise as drawn."""
         for one in self._reservations:
             one.draw()
         self._drawn = True
 
     def commit(self, certificate: str) -> None:
-        """Note the digest of the certificate; where that fails the release is paid for and complete nevertheless."""
+        """Record the digest of the certificate; if that fails, the release is still complete and paid for."""
         for one in self._reservations:
             try:
                 one.commit(certificate)
@@ -55,7 +55,7 @@ class Charge:
                 )
 
     def cancel(self) -> None:
-        """Give up the release before any noise is drawn."""
+        """Cancel the release before any noise is drawn."""
         for one in self._reservations:
             one.cancel()
 
@@ -70,18 +70,18 @@ class Charge:
 
 
 def charge(cost: Cost, neighbors: Neighbors, method: str, columns: Iterable[str] = ()) -> Charge:
-    """Pay for a release at every budget and account that it is in, before its noise is drawn, or at none of them.
+    """Charge a release to every budget and account whose block it is in, before its noise is drawn, or to none.
 
     Parameters
     ----------
     cost : Cost
-        What it costs.
+        The cost of the release.
     neighbors : {"add-remove", "replace-one"}
-        The relation that its promise is about.
+        The neighbouring relation of its promise.
     method : str
-        What made it.
+        The method of the release.
     columns : iterable of str
-        The columns that it is about.
+        The columns that it uses.
     """
     counting = blocks.counters()
     if (configured := configured_account()) is not None and not any(one.shared for one in counting):
@@ -110,5 +110,5 @@ def configured_account() -> Account | None:
 
 
 def _cheapest_first(counting: list[Counter]) -> list[Counter]:
-    """Budgets before ledgers: a budget that refuses leaves no trace."""
+    """Sort budgets before ledgers, because a budget that refuses leaves no trace."""
     return sorted(counting, key=lambda one: one.shared)

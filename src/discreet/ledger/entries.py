@@ -1,6 +1,6 @@
-"""Entries of a ledger: each is a line of JSON that names the hash of the one before, so that none can be changed alone.
+"""Entries of a ledger: lines of JSON, each with the hash of the entry before, so that none can be changed alone.
 
-What an entry's `kind` says happened:
+The `kind` of an entry says what happened:
 
     ledger    the ledger was made: its id
     account   an account was opened: its limits, which never change
@@ -23,18 +23,18 @@ from typing import Any
 from discreet.core.files import canonical
 
 FORMAT = 1
-"""The version of entries, which the first of them names."""
+"""The format version, which the first entry states."""
 
 KINDS = ("ledger", "account", "reserve", "commit", "cancel")
 
 INDEX = ("population", "account", "request", "settles", "defines")
-"""What entries can be found by: all of it follows from their bodies."""
+"""The columns by which entries are looked up; all of them follow from the bodies."""
 
 UNIQUE = ("request", "settles", "defines")
-"""What no two entries share: a request, a reservation that they settle, an account that they define."""
+"""The columns with unique values: the request, the reservation that is settled, the account that is defined."""
 
 NOTHING = "0" * 64
-"""What the first entry names as the hash of the one before."""
+"""The hash of the previous entry, as the first entry states it."""
 
 
 def population(account: str) -> str:
@@ -58,7 +58,7 @@ class Entry:
 
     @classmethod
     def after(cls, last: Entry | None, facts: dict[str, Any]) -> Entry:
-        """The entry that follows another one, or the first."""
+        """Return the entry that follows another one, or the first entry."""
         number, previous = (0, NOTHING) if last is None else (last.number + 1, last.hash)
         ledger = facts["ledger"] if last is None else last.facts["ledger"]
         body = canonical(facts | {"ledger": ledger, "number": number, "previous": previous}).decode()
@@ -66,13 +66,13 @@ class Entry:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What the body says."""
+        """The parsed body."""
         facts: dict[str, Any] = json.loads(self.body)
         return facts
 
     @property
     def index(self) -> tuple[Any, ...]:
-        """What it can be found by, in the order of `INDEX`."""
+        """The values of the index columns, in the order of `INDEX`."""
         facts = self.facts
         account = facts.get("account")
         return (
@@ -85,7 +85,7 @@ class Entry:
 
 
 def hashed(body: str) -> str:
-    """SHA-256 of a body, which names that of the body before.
+    """SHA-256 of a body, which contains the hash of the body before.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What was spent over time and what is left: as lines for a terminal, and as one HTML page."""
+"""Spending over time and what is left, as text for a terminal and as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH,
 from discreet.results.report.page import bullets, figure, page, paragraphs, section, table
 
 POTS = ("Gaussian", "others")
-"""What the two pots are called."""
+"""The names of the two parts of a budget."""
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
 class Story:
-    """What became of one account.
+    """The history of one account.
 
     Parameters
     ----------
     name : str
         The account.
     terms : Terms
-        What it was opened with.
+        The terms on which it was opened.
     limits : Limits
         Its own limits, or those of its population.
     points : list of (datetime, Balance)
-        Its balance after each entry about it; time never goes back, whatever the clock did.
+        Its balance after each entry about it; times never decrease, even if the clock went back.
     releases, lost : int
-        How many releases were paid for, and how many of them never finished.
+        The number of releases that were paid for, and the number of these that never finished.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Story:
 
     @property
     def balance(self) -> Balance:
-        """What is spent by now."""
+        """The current balance."""
         return self.points[-1][1]
 
 
 def stories(entries: Sequence[Entry]) -> list[Story]:
-    """What became of every account, in the order in which they were opened."""
+    """Return the history of every account, in the order in which they were opened."""
     terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
     lost = {entry.number for entry in unsettled(entries)}
     found = []
@@ -94,7 +94,7 @@ def promised(story: Story) -> str:
 
 
 def left(story: Story) -> list[str]:
-    """What could still be released, for each pot that there is: of persons, where the account knows their column."""
+    """Describe what is left of each part of the budget; for persons, if the account names their column."""
     balance, person, told = story.balance, story.terms.person, []
     times = story.terms.steps(person, "the account")
     if not balance.limits.adding:
@@ -109,7 +109,7 @@ def left(story: Story) -> list[str]:
 
 
 def floor(value: float, digits: int = 4) -> str:
-    """A number with few digits that is not above it.
+    """Format a number with few digits, rounded down.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def floor(value: float, digits: int = 4) -> str:
 
 
 def bar(share: float, width: int = 30) -> str:
-    """A share of 1 as a bar.
+    """Draw a share of 1 as a bar.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def bar(share: float, width: int = 30) -> str:
 
 
 def skyline(shares: Sequence[float], height: int = 5) -> list[str]:
-    """Shares of 1 as columns of blocks, the top line first.
+    """Draw shares of 1 as columns of blocks, the top line first.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def skyline(shares: Sequence[float], height: int = 5) -> list[str]:
 
 
 def terminal(story: Story, width: int = 60) -> list[str]:
-    """An account as lines of text: its pots as bars, and their spending over time as a skyline."""
+    """Describe an account in lines of text: each part of its budget as a bar, and spending over time as a skyline."""
     shared = "" if story.terms.limits is not None else f" (the limits of {population(story.name)})"
     lines = [f"{story.name}: {promised(story)}{shared}", f"  {_counted(story)}"]
     told = dict(zip(_pots(story.balance), left(story), strict=True))
@@ -181,7 +181,7 @@ def _counted(story: Story) -> str:
 
 
 def _sampled(story: Story, pot: int, width: int) -> list[float]:
-    """The share that was spent at so many moments, the last of them now."""
+    """The share that was spent at `width` equally spaced times, the last of them at the newest entry."""
     first, last = story.points[0][0], story.points[-1][0]
     moments = [first + (last - first) * (i + 1) / width for i in range(width)]
     shares, at = [], 0
@@ -196,12 +196,12 @@ def _sampled(story: Story, pot: int, width: int) -> list[float]:
 
 
 def html(name: str, entries: Sequence[Entry]) -> str:
-    """One page for a ledger: what is left, what was spent over time, and every release; no clock is read.
+    """Return an HTML page for a ledger: what is left, spending over time, and every release; no clock is read.
 
     Parameters
     ----------
     name : str
-        What to call the ledger.
+        The name of the ledger.
     entries : sequence of Entry
         All its entries.
     """
@@ -229,7 +229,7 @@ HISTORY = ("entry", "when", "account", "what", "cost", "who", "why", "state")
 
 
 def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[str, Any]]:
-    """Every release that was paid for, as its entry has it, with its state and certificate; the oldest first."""
+    """The facts of every release that was paid for, with its state and certificate; the oldest first."""
     settled = {entry.facts["settles"]: entry.facts for entry in entries if "settles" in entry.facts}
     states = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
     paid = [entry.facts for entry in entries if entry.facts["kind"] == "reserve"]
@@ -242,7 +242,7 @@ def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[
 
 
 def history(entries: Sequence[Entry], account: str | None = None) -> list[list[str]]:
-    """Every release that was paid for, a row each, as `HISTORY` names their cells."""
+    """A table of the releases that were paid for, with the columns of `HISTORY`."""
     return [
         [
             str(facts["number"]),
@@ -259,7 +259,7 @@ def history(entries: Sequence[Entry], account: str | None = None) -> list[list[s
 
 
 def priced(cost: Cost) -> str:
-    """A cost in words.
+    """Describe a cost in words.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def _figure(story: Story, number: int) -> str:
 
 
 def _draw(axes: Any, story: Story) -> None:
-    """Steps of what was spent, as shares of each pot, on the way to the limit."""
+    """Draw spending over time, as a share of each part of the budget."""
     from matplotlib import dates
 
     times = [when for when, _ in story.points]

@@ -1,4 +1,4 @@
-"""What accounts were opened with, and what entries come to by it."""
+"""The terms of accounts, and the charges that follow from them."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ T = TypeVar("T")
 
 
 class Named(Protocol):
-    """A ledger, as errors call it and its accounts."""
+    """The names of a ledger and its accounts in error messages."""
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name of the ledger."""
 
     def words(self, name: str) -> str:
-        """What to call an account in a sentence."""
+        """Return how messages name an account."""
 
 
 @dataclass(frozen=True)
 class Terms(FileRecord):
-    """What an account was opened with; it never changes.
+    """The terms on which an account was opened; they never change.
 
     Parameters
     ----------
     limits : Limits, optional
-        What releases may cost together; a table without limits of its own has those of its population only.
+        The limits on the total cost; a table without its own limits has only those of its population.
     neighbors : {"add-remove", "replace-one"}
         The relation that every release must use.
     public_outcomes : frozenset of str
         Columns that are not protected.
     rows_per_person : int, optional
-        The most rows of a table that one person has; None where nobody declared it.
+        The maximum number of rows of one person in a table; None if it was not declared.
     person : str, optional
-        The column that tells whose a row is.
+        The column that identifies persons.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class Terms(FileRecord):
     person: str | None = None
 
     def steps(self, person: str | None, who: str) -> int:
-        """How often a release counts that protects the persons of a column, or rows; refuse one that cannot be counted.
+        """Return how many times a release is charged, by whose persons it protects; refuse one of unknown cost.
 
-        Two tables that differ in one of the account's people are so many steps apart, each between neighbours as the
-        release has them (docs/mathematics, 3.1): one step for the account's own column; as many as a person has rows
-        where rows are protected; two for each row where the groups of another column are, because a group that loses a
-        row goes and comes again without it.
+        Two tables that differ in one of the account's persons are this many steps apart, each step between neighbouring
+        tables of the release (docs/mathematics, 3.1): one step if it protects the account's own column; one for each
+        row of a person if it protects rows; two for each row if it protects the groups of another column, because a
+        group that loses a row is removed, and added again without it.
         """
         if person is not None and person == self.person:
             return 1
@@ -90,7 +90,7 @@ class Terms(FileRecord):
 
     @property
     def words(self) -> str:
-        """Whom the promise protects, in a few words."""
+        """A short description of whom the promise protects."""
         rows = self.rows_per_person
         if self.person is None:
             return "one row is one person" if rows == 1 else f"{rows} rows a person"
@@ -129,10 +129,10 @@ def terms_of(t: Reading, name: str, ledger: Named) -> Terms:
 
 
 def spent_of(t: Reading, name: str) -> Spent:
-    """What an account has spent: its newest entry says so.
+    """The amount that an account has spent, as stated by its newest entry.
 
-    That there is no newer one is looked up a second time, in what the entries after it say: an index that lost an entry
-    would forget what it cost.
+    The bodies of later entries are searched to confirm that there is no newer one: an index that lost an entry would
+    omit its cost.
     """
     column = "account" if "/" in name else "population"
     entry, last = t.find(column, name), t.last()
@@ -142,7 +142,7 @@ def spent_of(t: Reading, name: str) -> Spent:
 
 
 def _read(work: Callable[[dict[str, Any]], T], facts: dict[str, Any]) -> T:
-    """Understand what an entry says; one that is no entry may fail in any way."""
+    """Parse an entry; any failure means that the ledger is damaged."""
     try:
         return work(facts)
     except Exception:
@@ -150,16 +150,16 @@ def _read(work: Callable[[dict[str, Any]], T], facts: dict[str, Any]) -> T:
 
 
 def dues(t: Reading, name: str, cost: Cost, ledger: Named) -> dict[str, Spent]:
-    """What a release takes from an account and from its population, by what it costs a person."""
+    """The amounts that a release takes from an account and from its population, given its cost for a person."""
     above, own = terms_of(t, population(name), ledger), terms_of(t, name, ledger)
     limits = limits_of(above)
     return {population(name): limits.due(cost), name: (own.limits or limits).due(cost)}
 
 
 def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Named) -> tuple[int, dict[str, Spent]]:
-    """How often a release counts, and what an account and its population have spent after it.
+    """Return how many times a release is charged, and what the account and its population have spent after it.
 
-    Refuse one that either does not hold.
+    A release that exceeds the limits of either is refused.
     """
     parts = {part: terms_of(t, part, ledger) for part in (population(name), name)}
     for part, terms in parts.items():
@@ -177,16 +177,16 @@ def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Nam
 
 
 def counted(facts: dict[str, Any], terms: Terms) -> Cost:
-    """What a release that was paid for costs a person, as its entry counts it.
+    """The cost for a person of a release that was paid for, as its entry counts it.
 
-    Entries of version 0.2.0 do not say how often: it counted those of any person column once.
+    Entries of version 0.2.0 do not state the number of times: it charged releases for any person column once.
     """
     cost = Cost.from_dict(facts["cost"])
     return cost.to_people(facts["times"] if "times" in facts else steps_in_0_2(cost, terms))
 
 
 def steps_in_0_2(cost: Cost, terms: Terms) -> int:
-    """How often version 0.2.0 counted a release."""
+    """Return how many times version 0.2.0 charged a release."""
     return 1 if cost.person is not None else terms.rows_per_person or 1
 
 

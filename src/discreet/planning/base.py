@@ -1,4 +1,4 @@
-"""Plans of every kind of model: what they tell, and in which form."""
+"""The interface of plans, for every kind of model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Plan(ABC):
-    """What to expect before any budget is spent: made from public facts, no data were touched.
+    """The expected accuracy of models, from public facts, before any budget is spent; no data are touched.
 
     `NumberPlan` is for numbers and compares methods. `ModelPlan` is for classes and counts and has one method.
     """
 
     promise: Promise
-    """What is promised besides epsilon."""
+    """The promise apart from epsilon."""
 
     expected: tuple[Any, ...]
-    """What to expect, for each epsilon and method."""
+    """The expected accuracy for each epsilon and method."""
 
     draws: int
-    """How many tables were simulated."""
+    """The number of simulated tables."""
 
     @property
     @abstractmethod
@@ -36,11 +36,11 @@ class Plan(ABC):
 
     @abstractmethod
     def at(self, epsilon: float, method: str | None = None) -> Any:
-        """What to expect at one of the epsilons, of the best method by default."""
+        """The expected accuracy at one of the epsilons, of the best method by default."""
 
     @abstractmethod
     def summary(self) -> Summary:
-        """How well models predict at each epsilon."""
+        """Summarise the accuracy of predictions at each epsilon."""
 
     @abstractmethod
     def coefficients(self, method: str | None = None) -> Summary:

@@ -1,4 +1,4 @@
-"""The public facts that a plan starts from: bounds, rows, and guesses about the table that is to come."""
+"""The public facts that a plan starts from: bounds, rows, and guesses about the future table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from discreet.domain.kinds.numeric import to_days
 from discreet.errors import ParameterError
 
 SPREAD = 1 / 10
-"""The sd of a number that nobody guesses, over half the width of its bounds; see docs/howto/plan.md."""
+"""The default sd of a number, relative to half the width of its bounds; see docs/howto/plan.md."""
 
 CORRELATION = 0.3
-"""The root mean square correlation of two features, where nobody guesses it; see docs/howto/plan.md."""
+"""The default root mean square correlation of two features; see docs/howto/plan.md."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Facts(Written):
-    """What is known, or guessed, before any data are touched.
+    """Facts that are known or guessed before any data are touched.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Facts(Written):
     numbers : dict
         Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
     shares : dict
-        How frequent each level of a category is.
+        The frequency of each level of a category.
     assumed : tuple of str
-        The numbers whose sd nobody guessed.
+        The numbers whose sd was not guessed.
     """
 
     domain: Domain
@@ -88,7 +88,7 @@ class Facts(Written):
 
     @property
     def mean_square(self) -> float:
-        """What R^2 is a share of: the outcome's variance, or its mean square in models without an intercept."""
+        """The denominator of R^2: the outcome's variance, or its mean square in models without an intercept."""
         return self.outcome.sd**2 + (0.0 if self.domain.intercept else self.outcome.mean**2)
 
     @property
@@ -123,7 +123,7 @@ def facts(
     correlation: Any,
     about: Mapping[str, Mapping[str, Any]] | None,
 ) -> Facts:
-    """Check what the user knows and guesses, and fill in what is left open.
+    """Check the user's facts and guesses, and fill in defaults.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def facts(
 
 
 def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[float, ...], ...] | None]:
-    """One number for all pairs, or a matrix; a matrix has a root mean square too."""
+    """Return the root mean square correlation, and the correlation matrix if one was given."""
     if given is None or checks.is_real(given):
         return CORRELATION if given is None else _below_one("correlation", given), None
     d = len(inputs)
@@ -242,7 +242,7 @@ def _date(name: str, given: Any) -> float:
 
 
 def _within(name: str, column: Column, mean: float, sd: float) -> Number:
-    """Refuse an sd that no numbers within the bounds have: the variance is at most (mean - low)(high - mean)."""
+    """Refuse an sd that is impossible within the bounds: the variance is at most (mean - low)(high - mean)."""
     low, high = column.range
     most = math.sqrt((mean - low) * (high - mean))
     if not 0 < sd < most:

@@ -1,4 +1,4 @@
-"""What to expect of models of classes and counts: the estimators' own code, on tables that are made up."""
+"""Plans for models of classes and counts, by running the estimators' own code on simulated tables."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from discreet.planning.simulation import Promise
 from discreet.results.summary import Summary, number, to_pandas
 
 _LARGEST = math.exp(50.0)
-"""Made-up counts have smaller means."""
+"""The upper limit on the means of simulated counts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sureness:
-    """What to expect at one epsilon: medians over the made-up tables.
+    """The expected accuracy at one epsilon: medians over the simulated tables.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ class Sureness:
     excess : float
         The log loss, or half the deviance, of a row above that of the true model.
     best : float
-        The same above the true model of predicting the mean.
+        The same for predicting the mean.
     std_err, privacy_noise, error : array
-        Of (intercept, coefficients): the standard errors that fits report, NaN where they are withheld more often than
-        not; the part of noise; and the root mean squared error of the coefficients that predict.
+        For the intercept and the coefficients: the standard errors that fits report, NaN if most fits withhold them;
+        the part due to privacy noise; and the root mean squared error of the coefficients used for prediction.
     """
 
     epsilon: float
@@ -62,7 +62,7 @@ class Sureness:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelPlan(Plan):
-    """What to expect of a model of classes or counts, before any budget is spent; no data were touched.
+    """The expected accuracy of a model of classes or counts, before any budget is spent; no data are touched.
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ class ModelPlan(Plan):
     names : tuple of str
         The intercept and the coefficients.
     rows : int
-        About how many rows there will be.
+        The approximate number of rows.
     promise : Promise
-        What is promised besides epsilon.
+        The promise apart from epsilon.
     expected : tuple of Sureness
         One for each epsilon.
     draws : int
-        How many tables were made up.
+        The number of simulated tables.
     """
 
     method: str
@@ -94,14 +94,14 @@ class ModelPlan(Plan):
         return self.method
 
     def at(self, epsilon: float, method: str | None = None) -> Sureness:
-        """What to expect at one of the epsilons."""
+        """The expected accuracy at one of the epsilons."""
         for found in self.expected:
             if found.epsilon == epsilon and method in (None, self.method):
                 return found
         raise ParameterError(f"This plan has no epsilon {epsilon:g}.")
 
     def summary(self) -> Summary:
-        """How well each epsilon predicts, and how many coefficients have intervals."""
+        """Summarise the accuracy of predictions and the number of intervals at each epsilon."""
         rows = []
         for found in self.expected:
             given = f"{int(np.sum(np.isfinite(found.std_err)))} of {len(self.names)}"
@@ -141,7 +141,7 @@ class ModelPlan(Plan):
 
 
 def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:
-    """The model of classes or counts that a plan is asked for: the one that is named, or that of a category."""
+    """The model of classes or counts to plan for: the one in `methods`, or logistic regression for two levels."""
     if isinstance(methods, (list, tuple)) and len(methods) == 1:
         estimator = find(methods[0]).estimator
         plain = not issubclass(estimator, PerturbedModel) or estimator.family.linear
@@ -152,7 +152,7 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
 
 
 def refuse_wishes(*given: Any) -> None:
-    """Refuse what plans for numbers alone know: widths, errors and mean squares that are asked for."""
+    """Refuse parameters that only plans for numbers have: want_width, want_error and mean_square."""
     if any(wish is not None for wish in given):
         raise ParameterError("want_width, want_error and mean_square are for numbers, not for classes and counts.")
 
@@ -175,8 +175,8 @@ def plan_model(
 ) -> ModelPlan:
     """Simulate a model of classes or counts; parameters as of `plan`.
 
-    `r_squared` is the share of the variance that the predictor explains: of the variable behind a yes or no, or of the
-    count. Of a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; of a count its mean.
+    `r_squared` is the share of the variance that the predictor explains: of the latent variable behind a yes or no, or
+    of the count. For a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; for a count, its mean.
     """
     refuse_unit(model(), domain)
     column, guesses = domain.columns.get(target), dict(about or {})
@@ -204,7 +204,7 @@ def plan_model(
 
 
 class _Classes:
-    """Made-up people with a yes or no, or a count, that follows a generalised linear model."""
+    """Simulated people with a yes or no, or a count, that follows a generalised linear model."""
 
     def __init__(
         self, model: type[PerturbedModel], domain: Domain, known: Facts, mean: float, r_squared: float

@@ -1,8 +1,8 @@
 """Made-up people who fit the public facts: a pool of rows, and tables of any size that are drawn from it.
 
-Features are correlated normals, bent so that each number has its mean and sd within its bounds (a Beta law) and each
-level its share. The correlation matrix has eigenvalues ((d + 1/2 - i)/i)^a, a by the root mean square correlation.
-Rows of a ball (`data_norm`) are stretched to its surface, unless sds were guessed. The outcome is
+Features are correlated normals, transformed so that each number has its mean and sd within its bounds (a Beta law) and
+each level its share. The correlation matrix has eigenvalues ((d + 1/2 - i)/i)^a, with a chosen to give the root mean
+square correlation. Rows in a ball (`data_norm`) are scaled to its surface, unless sds were guessed. The outcome is
 
     y = mean + k x'b + e,   x standardised, b standard normal,
 
@@ -32,10 +32,10 @@ from discreet.drivers.simulate import MadeUpSource, limbs
 from discreet.planning.facts import Facts, Number
 
 LEAST_DIRECTION = 1e-9
-"""Directions in which standardised regressors vary less than this are taken as none."""
+"""Directions in which standardised regressors vary less than this are ignored."""
 
 STEEPEST = 20.0
-"""The largest a: all but the first eigenvalue are then next to nothing."""
+"""The largest exponent a: all but the first eigenvalue are then negligible."""
 
 _ROWS = 8192  # of a pool
 _GRID = np.linspace(-5.0, 5.0, 401)
@@ -49,7 +49,7 @@ class Population:
     Parameters
     ----------
     facts : Facts
-        What it fits.
+        The public facts that the pool fits.
     values : dict
         The features' columns: numbers in the user's units, codes of levels.
     y : array
@@ -66,7 +66,7 @@ class Population:
 
     @cached_property
     def rows(self) -> Floats:
-        """The same, for the declared bounds."""
+        """The encoded rows, clipped to the declared bounds."""
         return self.encoded(self.facts.domain)
 
     @cached_property
@@ -85,12 +85,12 @@ class Population:
 
     @cached_property
     def trivial(self) -> float:
-        """The same of predicting the outcome's mean; 0 in models without an intercept."""
+        """Mean squared error of predicting the outcome's mean, or of predicting 0 in models without an intercept."""
         return float(np.var(self.y) if self.facts.domain.intercept else np.mean(self.y**2))
 
     @cached_property
     def r_squared(self) -> float:
-        """That of the pool: bounds may be in the way of the one that was asked for."""
+        """The R^2 of the pool; it may differ from the requested one because of the bounds."""
         return 1 - self.mse(self.best) / self.trivial
 
 
@@ -103,7 +103,7 @@ def population(facts: Facts, rng: np.random.Generator) -> Population:
 
 
 def _encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
-    """Rows as the library encodes them, in lattice units."""
+    """Encode rows as the library does, in lattice units."""
     encoder = Encoder(domain)
     A = encoder.empty(len(next(iter(values.values()))))
     for name in domain.columns:
@@ -232,7 +232,7 @@ def _outcome(facts: Facts, X: Floats, rng: np.random.Generator) -> Floats:
 
 
 def signal(X: Floats, rng: np.random.Generator) -> Floats:
-    """What the regressors explain, up to its size: coefficients of standardised regressors are drawn alike."""
+    """The explained part of the outcome, up to scale; coefficients of standardised regressors are standard normal."""
     explained: Floats = X @ rng.standard_normal(X.shape[1])
     return explained
 
@@ -263,16 +263,16 @@ def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats
 
 
 class Table:
-    """A table of n rows, each one drawn from the pool: so many copies of each person, and their exact sums.
+    """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums.
 
     Parameters
     ----------
     people : Population
         The pool.
     rows : int
-        n.
+        The number of rows, n.
     rng : Generator
-        Where copies come from.
+        The random generator.
     """
 
     def __init__(self, people: Population, rows: int, rng: np.random.Generator) -> None:
@@ -298,7 +298,7 @@ class Table:
     def moments(self, domain: Domain) -> Moments:
         """The moments of the table, clipped to bounds that may be tighter than the declared ones.
 
-        Sums are in floating point: a simulation hides nobody, and their relative error is 1e-16.
+        Sums are in floating point: a simulation protects nobody, and their relative error is 1e-16.
         """
         gram, (A, places) = self._gram, self._encoded(domain)
         if places:
@@ -308,7 +308,7 @@ class Table:
         return Moments(domain, *limbs(gram))
 
     def _encoded(self, domain: Domain) -> tuple[Floats, list[int]]:
-        """Rows within bounds that may be tighter, and the places of the coordinates that are."""
+        """Rows clipped to bounds that may be tighter, and the indices of the coordinates whose bounds are tighter."""
         changed = [name for name, column in domain.columns.items() if column != self.domain.columns[name]]
         if not changed:
             return self._rows, []
@@ -317,11 +317,11 @@ class Table:
         return A, places
 
     def source(self, domain: Domain) -> MadeUpSource:
-        """What recipes ask of the table."""
+        """The table as a source for recipes."""
         return MadeUpSource(domain, lambda bounds: self._encoded(bounds)[0], self._copies, self.moments)
 
     def released(self, key: Any, release: Callable[[], Run]) -> Run:
-        """A release of the table, made once for all methods that solve it; the last one is kept, with its key."""
+        """A release of the table, made once for all methods that use it; the last one is cached with its key."""
         if self._released is None or self._released[0] != key:
             self._released = key, release()
         return self._released[1]

@@ -1,4 +1,4 @@
-"""A plan: what to expect of each method at each epsilon, what wishes take, and what to do."""
+"""Plans for numbers: the expected accuracy of each method at each epsilon, what a wanted accuracy needs, and advice."""
 
 from __future__ import annotations
 
@@ -40,35 +40,35 @@ _CLOSE = 1.05  # the default is recommended unless another method's errors are s
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberPlan(Plan):
-    """What to expect of models of a number, by several methods, before any budget is spent.
+    """The expected accuracy of models of a number, by several methods, before any budget is spent.
 
     Parameters
     ----------
     facts : Facts
         The public facts and guesses.
     promise : Promise
-        What is promised besides epsilon.
+        The promise apart from epsilon.
     epsilons : tuple of float
-        Those asked for.
+        The requested epsilons.
     expected : tuple of Expected
         One for each epsilon and method.
     left_out : dict
-        Why other methods were not simulated.
+        The reasons why other methods were not simulated.
     answers : tuple of Answer
-        What wishes take.
+        The epsilon and the rows that wanted accuracies need.
     tighter : tuple of Tighter
-        What half as wide bounds would bring, at `reference`.
+        The effects of bounds half as wide, at `reference`.
     draws : int
-        How many tables were simulated.
+        The number of simulated tables.
     r_squared : float
-        That of the simulated populations, which bounds may keep from the one asked for.
+        The R^2 of the simulated populations; it may differ from the requested one because of the bounds.
     stages : int or "auto"
-        Of the methods that release in stages.
+        The number of stages, for methods that release in stages.
     spreads : tuple of Spread
-        What other spreads than those assumed would bring, at the smallest epsilon, where they matter most.
+        The effects of other sds than those assumed, at the smallest epsilon, where they matter most.
     people : dict
-        Where persons have many rows: for some numbers of rows that one counts for, the error at `reference` over that
-        of predicting the mean.
+        If persons are protected: for some values of `rows_per_person`, the error at `reference` relative to that of
+        predicting the mean.
     """
 
     facts: Facts
@@ -98,7 +98,7 @@ class NumberPlan(Plan):
 
     @property
     def reference(self) -> float:
-        """The epsilon that words and bounds are about."""
+        """The epsilon for which advice and the effects of tighter bounds are given."""
         return _reference(self.epsilons)
 
     @property
@@ -107,7 +107,7 @@ class NumberPlan(Plan):
         return best_of(self.expected)
 
     def at(self, epsilon: float, method: str | None = None) -> Expected:
-        """What to expect at one of the epsilons, of the best method by default."""
+        """The expected accuracy at one of the epsilons, of the best method by default."""
         name = self.best if method is None else method
         for found in self.expected:
             if (found.epsilon, found.method) == (epsilon, name):
@@ -118,13 +118,13 @@ class NumberPlan(Plan):
         )
 
     def advice(self) -> list[str]:
-        """What to do, and why, in plain words."""
+        """Advice on what to do, and why, in plain words."""
         return words.advice(self)
 
     # ---------------------------------------------------------------- tables
 
     def summary(self) -> Summary:
-        """Errors of prediction of each method at each epsilon, and what to do."""
+        """Summarise the errors of prediction of each method at each epsilon, with advice."""
         return words.methods_summary(self)
 
     def coefficients(self, method: str | None = None) -> Summary:
@@ -132,7 +132,7 @@ class NumberPlan(Plan):
         return words.coefficients_summary(self, self.best if method is None else method)
 
     def to_frame(self, method: str | None = None) -> Any:
-        """A pandas frame: one row a method and epsilon; with a method's name, one row a coefficient and epsilon."""
+        """A pandas frame: one row per method and epsilon; for a given method, one row per coefficient and epsilon."""
         if method is not None:
             return self._coefficient_frame(method)
         rows = self.expected
@@ -164,7 +164,7 @@ class NumberPlan(Plan):
         return PLAN.write(self)
 
     def plot(self) -> Figure:
-        """The error of prediction against epsilon, a curve for each method."""
+        """Plot the error of prediction against epsilon, with one curve per method."""
         return words.plan_plot(self)
 
 
@@ -174,7 +174,7 @@ def _reference(epsilons: Sequence[float]) -> float:
 
 
 def best_of(expected: Sequence[Expected]) -> str:
-    """The default, unless another method's geometric mean of errors is clearly smaller."""
+    """The default method, unless the geometric mean of another method's errors is clearly smaller."""
     scores: dict[str, list[float]] = {}
     for found in expected:
         scores.setdefault(found.method, []).append(math.log(max(found.mse, 1e-300)))
@@ -184,7 +184,7 @@ def best_of(expected: Sequence[Expected]) -> str:
 
 
 def _plain(values: Any, size: int) -> list[float | None]:
-    """Numbers for a table or for JSON; None where they are not available."""
+    """Numbers for a table or for JSON; None if they are not available."""
     if isinstance(values, Unavailable):
         return [None] * size
     return [None if math.isnan(value) else float(value) for value in values]
@@ -262,9 +262,9 @@ def plan(
     random_state: int = 0,
     progress: bool | Progress = False,
 ) -> Plan:
-    """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
+    """Predict how accurate private models of an outcome will be, from public facts and guesses; no data are touched.
 
-    Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
+    Tables that fit the facts are simulated, and the methods' own code is run on them with seeded noise.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def _simulated(
     tighter: bool,
     progress: bool | Progress,
 ) -> NumberPlan:
-    """Run the simulation: what to expect, what wishes take, and what tighter bounds would bring."""
+    """Run the simulation: the expected accuracy, what wanted accuracies need, and the effects of tighter bounds."""
     names, left_out = methods
     answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
@@ -330,7 +330,7 @@ plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
 
 
 def _people(simulation: Simulation, method: str, epsilon: float) -> dict[int, float]:
-    """What other numbers of rows that a person counts for would bring, were they enough for everybody."""
+    """The errors with other values of `rows_per_person`, if these were enough for everybody."""
     unit = simulation.facts.domain.unit
     if unit.person is None:
         return {}
@@ -343,7 +343,7 @@ def _around(m: int) -> list[int]:
 
 
 def _depends(simulation: Simulation, method: str, epsilons: Sequence[float]) -> tuple[list[Tighter], list[Spread]]:
-    """What tighter bounds would bring, and other spreads."""
+    """The effects of tighter bounds and of other sds."""
     return wishes.tighter(simulation, method, _reference(epsilons)), spreads(simulation, method, min(epsilons))
 
 
@@ -354,7 +354,7 @@ class _Steps:
         self._report, self._count, self._done = report, count, 0
 
     def done(self) -> None:
-        """One more."""
+        """Count one more step."""
         self._done += 1
         self._report(self._done / self._count)
 
@@ -362,7 +362,7 @@ class _Steps:
 def _expected(
     simulation: Simulation, epsilons: Sequence[float], names: Sequence[str], steps: _Steps
 ) -> tuple[list[Expected], dict[str, str]]:
-    """What to expect of the methods that can keep every promise, and why the others cannot."""
+    """The expected accuracy of methods that can keep every promise, and the reasons why the others cannot."""
     found, failed = [], {}
     for epsilon, name in itertools.product(epsilons, names):
         one = simulation.expected(name, epsilon)

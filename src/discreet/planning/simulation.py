@@ -1,4 +1,4 @@
-"""Expected errors of a method: the estimators' own code, on simulated tables."""
+"""Expected errors of a method, by running the estimators' own code on simulated tables."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Fit:
     mse : float
         Mean squared error of prediction over the population.
     error : array
-        How far intercept and coefficients are from those of the population's best fit, in the user's units.
+        Intercept and coefficients minus those of the population's best fit, in the user's units.
     std_err, width : array, or Unavailable
         The standard errors that the fit itself reports, and the widths of its intervals.
     stages : int, or None
-        How many stages the release has, 0 where it tells the mean alone; None for methods that know no stages.
+        The number of stages of the release, 0 if it releases only the mean; None for methods without stages.
     """
 
     mse: float
@@ -59,7 +59,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised, whatever epsilon is."""
+    """The promise apart from epsilon."""
 
     delta: float
     neighbors: Neighbors
@@ -67,7 +67,7 @@ class Promise:
 
 
 def row_epsilon(epsilon: float, delta: float, most: int) -> float:
-    """The epsilon of rows at which Gaussian noise is that of a promise for persons who count for so many rows.
+    """The epsilon for rows with the same Gaussian noise as a promise for persons who have up to `most` rows.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
 
 
 def chosen(names: Sequence[str] | None, unit: Unit) -> tuple[list[str], dict[str, str]]:
-    """The methods to simulate, and why others are left out."""
+    """The methods to simulate, and the reasons why others are left out."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         example = names if isinstance(names, str) else METHODS[0].name
         raise ParameterError(f"methods must be a list of names, for example [{example!r}].")
@@ -121,7 +121,7 @@ def fit(
     widths: bool,
     stages: int | str = "auto",
 ) -> Fit:
-    """Release and solve once, by the method's own code with seeded noise; `stages` are for methods that have some."""
+    """Release and solve once, by the method's own code with seeded noise; `stages` is for methods that have stages."""
     facts = table.people.facts
     model: Any = find(method).estimator(
         epsilon=epsilon, delta=promise.delta, rows=rows, neighbors=promise.neighbors,
@@ -146,7 +146,7 @@ def fit(
 
 
 def _fit_by_recipe(model: DPLinearRegression, table: Table, domain: Domain, key: tuple[Any, ...]) -> int:
-    """Fit a model to a simulated release, and tell in how many stages it is; penalised models solve the same one."""
+    """Fit a model to a simulated release, and return its number of stages; penalised models share the release."""
     facts = table.people.facts
     recipe, session = model.recipe(domain, facts.target, facts.features)
     found = table.released((*key, domain, recipe.name), lambda: simulate(recipe, table.source(domain), session))
@@ -160,25 +160,25 @@ def _fit_by_recipe(model: DPLinearRegression, table: Table, domain: Domain, key:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What to expect of one method at one epsilon; medians over simulated tables.
+    """The expected accuracy of one method at one epsilon; medians over simulated tables.
 
     Parameters
     ----------
     method, epsilon : str, float
-        Which.
+        The method and the epsilon.
     mse : float
         Mean squared error of prediction, in the outcome's unit squared.
     mse_range : (float, float)
-        Four of five tables have an error between these.
+        The 10 % and 90 % quantiles of the error over tables.
     trivial, non_private : float
-        That of predicting the outcome's mean (0 without an intercept), and that of least squares without privacy.
+        The error of predicting the outcome's mean (0 without an intercept), and that of least squares without privacy.
     rmse : array
         Root mean squared errors of the intercept and the coefficients, in the user's units.
     std_err, width : array, or Unavailable
-        The standard errors that fits report, and the widths of their intervals; not available where more than half of
-        the fits give none.
+        The standard errors that fits report, and the widths of their intervals; not available unless more than half of
+        the fits give them.
     stages : int, or None
-        How many stages releases have, 0 where they tell the mean alone; None for methods that know no stages.
+        The number of stages of releases, 0 if they release only the mean; None for methods without stages.
     """
 
     method: str
@@ -194,12 +194,12 @@ class Expected:
 
     @property
     def vs_trivial(self) -> float:
-        """The error over that of predicting nothing: 1 is useless."""
+        """The error relative to that of predicting the mean, or 0: a value of 1 is useless."""
         return self.mse / self.trivial
 
     @property
     def vs_non_private(self) -> float:
-        """The error over that of least squares without privacy: 1 is free."""
+        """The error relative to that of least squares without privacy: at 1, privacy is free."""
         return self.mse / self.non_private
 
 
@@ -211,13 +211,13 @@ class Simulation:
     facts : Facts
         The public facts.
     promise : Promise
-        What is promised besides epsilon.
+        The promise apart from epsilon.
     draws : int
-        Populations, with a table each.
+        The number of populations, with one table each.
     seed : int
-        Where they come from.
+        The seed of the simulation.
     stages : int or "auto"
-        Of the methods that release in stages.
+        The number of stages, for methods that release in stages.
     """
 
     def __init__(self, facts: Facts, promise: Promise, draws: int, seed: int, stages: int | str = "auto") -> None:
@@ -232,11 +232,11 @@ class Simulation:
 
     @property
     def r_squared(self) -> float:
-        """The mean over populations."""
+        """The mean R^2 over populations."""
         return sum(people.r_squared for people in self.people) / len(self.people)
 
     def tables(self, rows: int, count: int) -> list[Table]:
-        """At least so many tables, of as many populations; those of the planned size are kept, and of one other."""
+        """At least `count` tables, one per population; those of the planned size and of one other size are cached."""
         found = self._tables.get(rows, [])
         for i in range(len(found), count):
             found.append(Table(self.people[i], rows, np.random.default_rng([self.seed, i, 1])))
@@ -254,7 +254,7 @@ class Simulation:
         widths: bool = True,
         most: int | None = None,
     ) -> Expected | Unavailable:
-        """What to expect, perhaps with other rows, tighter bounds or other rows a person; or why not."""
+        """The expected accuracy, optionally with other rows, bounds or rows per person; or why it is not available."""
         n = self.facts.rows if rows is None else rows
         count = self.draws if draws is None else min(draws, self.draws)
         if issubclass(find(method).estimator, _SLOW):
@@ -272,7 +272,7 @@ class Simulation:
     def _simulated(
         self, method: str, epsilon: float, n: int, count: int, bounds: Domain, *, widths: bool, most: int | None = None
     ) -> Expected | Unavailable:
-        """Rows of persons have the noise of rows alike at a smaller epsilon."""
+        """Simulate fits; a promise for persons has the noise of a promise for rows with a smaller epsilon."""
         options: dict[str, Any] = {"widths": widths, "stages": self.stages}
         own = row_epsilon(epsilon, self.promise.delta, bounds.most if most is None else most)
         bounds = bounds.of_rows()
@@ -288,7 +288,7 @@ class Simulation:
 
 
 def _summarise(method: str, epsilon: float, fits: Sequence[Fit], tables: Sequence[Table]) -> Expected:
-    """Medians over fits."""
+    """Take medians over fits."""
     mse = np.array([found.mse for found in fits])
     low, high = np.quantile(mse, [0.1, 0.9])
     return Expected(

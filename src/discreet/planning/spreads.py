@@ -1,4 +1,4 @@
-"""How much a plan depends on the spreads that nobody guessed: the same plan with larger and with smaller ones."""
+"""The dependence of a plan on standard deviations that were not guessed: the plan with larger and smaller ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.planning.facts import Facts, Number
 from discreet.planning.simulation import Simulation
 
 FACTOR = 3.0
-"""How many times as large, or as small, spreads are tried."""
+"""The factor by which standard deviations are increased and decreased."""
 
 _DRAWS = 4
 _MOST = 0.9  # of the largest sd that numbers within the bounds can have
@@ -19,17 +19,17 @@ _MOST = 0.9  # of the largest sd that numbers within the bounds can have
 
 @dataclass(frozen=True)
 class Spread:
-    """What the error would be, were some columns to fill more or less of their bounds than was assumed.
+    """The error if some columns have larger or smaller standard deviations than assumed.
 
     Parameters
     ----------
     columns : tuple of str
-        The outcome, or all features whose sds nobody guessed.
+        The outcome, or all features whose sds were not guessed.
     outcome : bool
         Whether it is the outcome.
     assumed, larger, smaller : float
-        The error of prediction over that of predicting the mean: as planned, with sds `FACTOR` times as large, as far
-        as the bounds allow, and with sds so many times smaller; R^2 as guessed.
+        The error of prediction relative to that of predicting the mean: as planned, with sds `FACTOR` times as large,
+        as far as the bounds allow, and with sds `FACTOR` times smaller; R^2 as guessed.
     """
 
     columns: tuple[str, ...]
@@ -45,7 +45,7 @@ class Spread:
 
 
 def spreads(simulation: Simulation, method: str, epsilon: float) -> list[Spread]:
-    """The outcome's spread and the features', where they are assumed; on the same few made-up tables."""
+    """Vary the sds of the outcome and of the features, if they are assumed, on the same few simulated tables."""
     facts = simulation.facts
     groups = [[name for name in facts.assumed if (name == facts.target) == outcome] for outcome in (True, False)]
     planned = _error(simulation, method, epsilon)
@@ -64,7 +64,7 @@ def _error(simulation: Simulation, method: str, epsilon: float) -> float | Unava
 
 
 def _with(simulation: Simulation, columns: Sequence[str], factor: float) -> Simulation:
-    """The same plan with other sds of some columns."""
+    """Return the simulation with other sds of some columns."""
     numbers = dict(simulation.facts.numbers)
     for name in columns:
         numbers[name] = _scaled(simulation.facts, name, factor)

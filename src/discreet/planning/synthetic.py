@@ -1,4 +1,4 @@
-"""A table of people who do not exist, made from public facts alone: bounds and levels."""
+"""Synthetic tables, made from public facts alone: bounds and levels."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from discreet.planning.facts import facts
 from discreet.planning.population import population
 
 DIGITS = 4
-"""Digits that numbers have within their bounds."""
+"""The number of digits to which numbers are rounded, relative to the width of their bounds."""
 
 
 def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
-    """Make up a table that fits a domain: no data are touched, so it tells nothing but what the domain says.
+    """Make up a table that fits a domain; no data are touched, so it reveals nothing but the domain.
 
-    Numbers lie around the middle of their bounds, levels are as frequent as each other, and columns are correlated by
-    chance. Persons have a row or a few each, and weights are anywhere below their bound.
+    Numbers lie around the middle of their bounds, levels are equally frequent, and columns have random correlations.
+    Persons have one or a few rows each, and weights are uniform below their bound.
 
     Parameters
     ----------
     domain : Domain
         Public bounds and levels of the columns.
     rows : int
-        How many rows.
+        The number of rows.
     seed : int
-        Where they come from: the same seed makes the same table.
+        The seed; the same seed makes the same table.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
 
 
 def _counting(unit: Unit, count: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Whose each row is, and what it counts, where these are declared."""
+    """The columns of persons and of weights, if they are declared."""
     found: dict[str, Any] = {}
     if unit.person is not None:
         found[unit.person] = pa.array(rng.integers(1, 2 + count // 2, count))

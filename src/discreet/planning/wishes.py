@@ -1,4 +1,4 @@
-"""The other way round: the epsilon, or the rows, for a wanted error; and what tighter bounds would bring."""
+"""The epsilon or the number of rows that a wanted accuracy needs, and the effect of tighter bounds."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables 
 
 @dataclass(frozen=True)
 class Want:
-    """A wish: the interval of a coefficient no wider, or the typical error of a prediction no larger, than a figure.
+    """A wanted accuracy: the largest width of a coefficient's interval, or the largest typical error of a prediction.
 
     Parameters
     ----------
     words : str
-        The wish in words.
+        The wanted accuracy in words.
     most : float
-        The figure, in the user's units.
+        The largest width or error, in the user's units.
     places : tuple of int
-        Which parameters' intervals, the intercept being 0; none for errors of prediction.
+        The indices of the parameters whose intervals are meant, the intercept being 0; empty for errors of prediction.
     """
 
     words: str
@@ -43,7 +43,7 @@ class Want:
     places: tuple[int, ...]
 
     def value(self, expected: Expected | Unavailable) -> float:
-        """What a fit has: infinite where it has no intervals."""
+        """The width or error of a fit; infinite if it has no intervals."""
         if isinstance(expected, Unavailable):
             return math.inf
         if not self.places:
@@ -55,12 +55,12 @@ class Want:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a wish takes.
+    """The epsilon and the number of rows that a wanted accuracy needs.
 
     Parameters
     ----------
     want : Want
-        The wish.
+        The wanted accuracy.
     epsilon : float, or Unavailable
         The least epsilon with the planned number of rows.
     rows : dict
@@ -74,21 +74,21 @@ class Answer:
 
 @dataclass(frozen=True)
 class Tighter:
-    """What half as wide bounds of one column would change.
+    """The effect of bounds half as wide for one column.
 
     Parameters
     ----------
     column : str
-        Whose bounds.
+        The column.
     low, high : float
         The tighter bounds, around the guessed mean.
     mse : float
-        The error of prediction, over that with the bounds as they are.
+        The error of prediction, relative to that with the present bounds.
     own : bool
         Whether the column is a feature.
     error : float
-        The error of its coefficient, likewise; of all coefficients where the column is the outcome. It is the larger
-        of the ratios of root mean squared errors and, where fits give them, of standard errors.
+        The error of its coefficient, likewise; of all coefficients if the column is the outcome. It is the larger of
+        the ratios of root mean squared errors and, if fits report them, of standard errors.
     """
 
     column: str
@@ -100,7 +100,7 @@ class Tighter:
 
 
 def wants(facts: Facts, width: Mapping[str, float] | None, error: Any) -> list[Want]:
-    """Check the wishes."""
+    """Check the wanted widths and the wanted error."""
     names = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)]
     found = []
     if width is not None and not isinstance(width, Mapping):
@@ -129,7 +129,7 @@ def _column(domain: Domain, name: str) -> str:
 
 
 def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[float]) -> Answer:
-    """Search for the least epsilon and the least rows."""
+    """Search for the least epsilon and the least numbers of rows."""
     if not want.places:
         best = math.sqrt(float(np.median([p.mse(p.best) for p in simulation.people])))
         if best >= want.most:
@@ -159,7 +159,7 @@ def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[f
 
 
 def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
-    """The least x between two ends that is enough, to two digits and rounded up; more is always enough.
+    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
 
 
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
-    """What half as wide bounds would bring, for each number with bounds of its own; what is known alike gains alike."""
+    """The effect of bounds half as wide, for each number with its own bounds; columns with equal facts share it."""
     facts = simulation.facts
     names, alike = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], _alike(facts)
     draws = max(_LEAST_DRAWS, _TIGHTER_FITS // max(len(alike), 1))
@@ -208,7 +208,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
 
 
 def _alike(facts: Facts) -> list[dict[str, Column]]:
-    """Numbers with bounds of their own, those together of which the same is known but for their unit."""
+    """Group the numbers with their own bounds by the facts known about them, apart from units."""
     factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
     found: dict[Any, dict[str, Column]] = {}
     for name, column in facts.domain.columns.items():
@@ -223,7 +223,7 @@ def _alike(facts: Facts) -> list[dict[str, Column]]:
 
 
 def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
-    """The error of some coefficients over that before; their chance errors alone would tell of gains that are none."""
+    """The error of some coefficients relative to before: the larger of two ratios, because simulated errors vary."""
     pairs = [(after.rmse, before.rmse)]
     if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
         pairs.append((after.std_err, before.std_err))
@@ -235,7 +235,7 @@ def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
 
 
 def _half(facts: Facts, name: str, column: Column) -> tuple[float, float]:
-    """Half the width, around the mean as far as the bounds allow."""
+    """Bounds of half the width, around the mean as far as the present bounds allow."""
     number, (low, high) = facts.numbers[name], column.range
     quarter = (high - low) / 4
     mean = low / 2 + high / 2 if number is None else number.mean

@@ -1,4 +1,4 @@
-"""A plan as people read it: tables, advice in plain words, and a picture."""
+"""The presentation of a plan: tables, advice in plain words, and a plot."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LARGEST = 1.6  # errors above this share of the trivial one are drawn at the ed
 
 
 def methods_summary(plan: NumberPlan) -> Summary:
-    """One line a method, one column an epsilon."""
+    """Summarise methods: one line per method, one column per epsilon."""
     lines = [(name, *(_share(plan, epsilon, name) for epsilon in plan.epsilons)) for name in plan.methods]
     reference = plan.at(plan.reference)
     lines.append(("without privacy", *([f"{reference.non_private / reference.trivial:.3f}"] * len(plan.epsilons))))
@@ -56,7 +56,7 @@ def _share(plan: NumberPlan, epsilon: float, method: str) -> str:
 
 
 def coefficients_summary(plan: NumberPlan, method: str) -> Summary:
-    """One line a coefficient, one column an epsilon: standard errors, or else root mean squared errors."""
+    """Summarise coefficients, one column per epsilon: standard errors, or else root mean squared errors."""
     found = [plan.at(epsilon, method) for epsilon in plan.epsilons]
     names = plan.names if plan.facts.domain.intercept else plan.names[1:]
     shown = names[:_LINES]
@@ -113,7 +113,7 @@ def _facts(plan: NumberPlan) -> list[tuple[str, str]]:
 
 
 def _stages(plan: NumberPlan) -> str:
-    """In how many stages the methods that know stages release, by epsilon."""
+    """Describe the number of stages by epsilon, for methods that release in stages."""
     staged = [one for one in plan.expected if one.stages is not None]
     places: dict[int, list[str]] = {}
     for one in sorted(staged, key=lambda one: one.epsilon):
@@ -141,7 +141,7 @@ def _in_stages(count: int) -> str:
 
 
 def advice(plan: NumberPlan) -> list[str]:
-    """What to do, and why."""
+    """Advice on what to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
     lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan) + _people(plan)
     skipped = [name for name, why in plan.left_out.items() if why != "not asked for"]
@@ -154,7 +154,7 @@ def advice(plan: NumberPlan) -> list[str]:
 
 
 def _people(plan: NumberPlan) -> list[str]:
-    """The price of rows_per_person, and of weights."""
+    """Describe the cost of rows_per_person and of weights."""
     unit, epsilon, lines = plan.facts.domain.unit, plan.reference, list[str]()
     if unit.person is not None:
         own = row_epsilon(epsilon, plan.promise.delta, unit.most)
@@ -221,7 +221,7 @@ def _answer(plan: NumberPlan, found: Answer) -> str:
 
 
 def _spread(plan: NumberPlan, found: Spread) -> str:
-    """How much the plan depends on sds that nobody guessed."""
+    """Describe how much the plan depends on sds that were not guessed."""
     name, many = found.columns[0], len(found.columns) > 1
     which = f"the sds of {len(found.columns)} features" if many else f"the sd of {name}"
     taken = (
@@ -245,7 +245,7 @@ def _sd(plan: NumberPlan, name: str) -> float:
 
 
 def _tighter(plan: NumberPlan) -> list[str]:
-    """The bounds that are worth tightening, and whether any are."""
+    """Describe the bounds that are worth tightening, if any."""
     if not plan.tighter:
         return []
     worth = sorted((t for t in plan.tighter if min(t.mse, t.error) < _WORTH), key=lambda t: t.mse * t.error)[:3]
@@ -272,7 +272,7 @@ def _is_date(plan: NumberPlan, name: str) -> bool:
 
 
 def _as_before(ratio: float) -> str:
-    """A ratio to what was before, in words.
+    """Describe a ratio to an earlier value in words.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def _as_before(ratio: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """A ratio in words.
+    """Describe a ratio in words.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def _times(ratio: float) -> str:
 
 
 def plan_plot(plan: NumberPlan) -> Figure:
-    """MSE over that of predicting nothing against epsilon, a curve a method, between useless and without privacy."""
+    """Plot the MSE, relative to that of predicting the mean, against epsilon, with one curve per method."""
     methods = [plan.best, *(name for name in plan.methods if name != plan.best)]
     with style():
         figure, axes = canvas(3.6)

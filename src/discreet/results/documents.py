@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _INFERENCE = FieldKind(
     {"anyOf": [ref("inference"), ref("old_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()
 )
-"""The standard errors of a model; the sizes of its parts follow from the rest of the file, so that it is read after it."""
+"""The standard errors of a model; their shapes follow from the rest of the file, so they are read after it."""
 
 Fields("old_inference", "As early files had it; it is not read any more.", tilt=ANYTHING)
 _CLASS = FieldKind({"type": ["string", "number", "boolean"]})
@@ -101,8 +101,8 @@ MANY_RESULTS = DocumentFields(
 )
 _TABLES = {table.kind: table for table in (RESULTS, MODEL, MANY_RESULTS)}
 FORMAT_VERSIONS = {kind: table.versions for kind, table in _TABLES.items()}
-"""Versions of each kind. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
-models in private coordinates, with what was released besides."""
+"""Versions of each kind. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of
+columns, 5 models in private coordinates, with the other values released."""
 
 
 def document(fitted: Results) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where the entries of a ledger are kept: in memory, in a SQLite file, or in a PostgreSQL database."""
+"""Storages for the entries of a ledger: in memory, in a SQLite file, or in a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Memory", "Reading", "SQLite", "Storage", "Transaction", "storage_of"
 
 
 def storage_of(place: str | Path) -> Storage:
-    """The storage that a path, or the address of a database, stands for.
+    """Return the storage for a path or the address of a database.
 
     Examples
     --------

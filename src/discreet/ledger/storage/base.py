@@ -1,4 +1,4 @@
-"""What a storage of entries must do: one writer at a time, and on disk before it says so."""
+"""The interface of storages: one writer at a time, and entries are on disk before a transaction returns."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ DAMAGED = (
 
 
 class LostError(Exception):
-    """The answer to a transaction did not come: it may have been done, or not."""
+    """The outcome of a transaction is unknown: it may have been committed or not."""
 
 
 class NoLedgerError(LedgerError):
-    """There is a database, and no ledger in it."""
+    """The database holds no ledger."""
 
 
 class Reading(Protocol):
-    """Looking up entries, all at one moment."""
+    """Lookups of entries in one consistent snapshot."""
 
     def find(self, column: str, value: Any) -> Entry | None:
         """The newest entry that has this value in a column of the index."""
 
     def newer(self, account: str, number: int) -> bool:
-        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
+        """Whether a later entry is about an account or its tables, judged by the bodies and not by the index."""
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
@@ -46,35 +46,35 @@ class Reading(Protocol):
 
 
 class Transaction(Reading, Protocol):
-    """Looking up entries and appending to them, while nobody else appends."""
+    """Lookups and appends, while nobody else appends."""
 
     def append(self, entry: Entry) -> None:
         """Add the next entry."""
 
 
 class Storage(Protocol):
-    """Entries that are added to, and never changed."""
+    """An append-only sequence of entries."""
 
     name: str
-    """What errors call it; never with a password."""
+    """The name in error messages, without a password."""
 
     shared: ClassVar[bool]
     """Whether other processes see the same entries."""
 
     def create(self) -> None:
-        """Make room for a new ledger; refuse where there is one."""
+        """Prepare for a new ledger; refuse if there is one."""
 
     def writing(self) -> AbstractContextManager[Transaction]:
-        """A transaction that no other one overlaps; its entries are on disk when it has ended, or none of them is."""
+        """An exclusive transaction; when it has ended, all of its entries are on disk, or none."""
 
     def reading(self) -> AbstractContextManager[Reading]:
-        """A transaction that writes nothing."""
+        """A read-only transaction."""
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries, at one moment, with what they are stored under."""
+        """All entries, in one snapshot, with the index values they are stored under."""
 
     def flaws(self) -> list[str]:
-        """What is wrong with the storage itself."""
+        """List the flaws of the storage itself."""
 
 
 def statements(number: str, text: str) -> list[str]:
@@ -98,7 +98,7 @@ ACCOUNTS = f"SELECT defines FROM {TABLE} WHERE defines IS NOT NULL ORDER BY numb
 
 
 class SQLTransaction:
-    """Reading and appending on one connection to a database, whose SQL has a mark where a value goes."""
+    """Lookups and appends on one database connection; `mark` is the placeholder for values in its SQL."""
 
     def __init__(self, connection: Any, mark: str) -> None:
         self._connection, self._mark = connection, mark
@@ -108,7 +108,7 @@ class SQLTransaction:
         return self._newest(f"WHERE {column} = {self._mark}", value)
 
     def newer(self, account: str, number: int) -> bool:
-        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
+        """Whether a later entry is about an account or its tables, judged by the bodies and not by the index."""
         own, tables = (f'"account":{canonical(name).decode()}' for name in (account, f"{account}/"))
         asked = NEWER.format(mark=self._mark), (number, own, tables.removesuffix('"'))
         return self._connection.execute(*asked).fetchone() is not None
@@ -136,7 +136,7 @@ class SQLTransaction:
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """The entry of a row; a damaged file may hold anything in its place."""
+    """Return the entry of a row; raise an error if the row is damaged."""
     number, body, digest = row[0], row[-2], row[-1]
     if not (isinstance(number, int) and isinstance(body, str) and isinstance(digest, str)):
         raise LedgerError(DAMAGED)
@@ -144,7 +144,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 
 def sound(entry: Entry, index: tuple[Any, ...]) -> Entry:
-    """An entry that is as it was written, under its own name; refuse any other."""
+    """Return an entry if its hash, number and index are right; raise an error otherwise."""
     try:
         as_written = hashed(entry.body) == entry.hash
         own = as_written and (entry.facts["number"], entry.index) == (entry.number, index)

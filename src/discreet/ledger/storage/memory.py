@@ -1,4 +1,4 @@
-"""Entries in the memory of one process: what a `Budget` counts with."""
+"""Entries in the memory of one process, for `Budget`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Memory:
         self._lock, self._process = threading.RLock(), os.getpid()
 
     def _alone(self) -> threading.RLock:
-        """The lock; after a fork a new one, for another thread of the parent may have held the old one."""
+        """The lock; a new one after a fork, because another thread of the parent may have held the old one."""
         if self._process != os.getpid():
             self._lock, self._process = threading.RLock(), os.getpid()
         return self._lock
 
     def create(self) -> None:
-        """Refuse where there is a ledger."""
+        """Refuse if there is a ledger."""
         if self._entries:
             raise LedgerError("There is a ledger already.")
 
@@ -57,7 +57,7 @@ class Memory:
         return None if place is None else self._entries[place]
 
     def newer(self, account: str, number: int) -> bool:
-        """Whether an entry after this one is about an account or its tables."""
+        """Whether a later entry is about an account or its tables."""
         return any(self._places.get((column, account), -1) > number for column in ("population", "account"))
 
     def accounts(self) -> list[str]:
@@ -77,10 +77,10 @@ class Memory:
         self._places |= dict.fromkeys(keys, entry.number)
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries, with what they are stored under."""
+        """All entries, with the index values they are stored under."""
         with self._alone():
             return [(entry, entry.index) for entry in self._entries]
 
     def flaws(self) -> list[str]:
-        """None: nobody else has the list."""
+        """Return an empty list: no other process can change the entries."""
         return []

@@ -1,9 +1,9 @@
-"""Files that must have one name.
+"""Refusal of ledger files that have a second name.
 
 SQLite keeps its log and its locks in files beside a database, named after it. A database that is reached by two names,
-in two folders, has two logs: each process spends what the other has spent already. So a second name is refused, whether
-it is a hard link or a mount of the single file, which is how a container is often given a file. Symbolic links are
-followed first, and folders may be mounted anywhere: there the log goes along.
+in two folders, has two logs, and each process may spend what another has already spent. So a second name is refused,
+whether it is a hard link or a mount of the single file, as is common with containers. Symbolic links are resolved
+first. Folders may be mounted anywhere, because the log is mounted with them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from discreet.errors import LedgerError
 
 MOUNTS = Path("/proc/self/mountinfo")
-"""Where Linux lists what is mounted, as this process sees it."""
+"""The Linux list of mounts, as this process sees it."""
 
 BESIDE = ("", "-wal", "-shm")
 """The file, its log and the log's index."""
 
 
 def refuse_second_names(path: Path) -> None:
-    """Refuse a file that has, or whose log has, a second name; what is not there has none."""
+    """Refuse a file if it, or its log, has a second name; missing files are ignored."""
     mounts = _mounts()
     for one in (path.with_name(path.name + end) for end in BESIDE):
         try:
@@ -45,7 +45,7 @@ def refuse_second_names(path: Path) -> None:
 
 
 def _mounts() -> frozenset[str] | None:
-    """What is mounted where; None where the system has no such list, and then only other devices can be told."""
+    """The mount points; None if the system has no list of them, and then only mounts of other devices are detected."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -58,4 +58,4 @@ def _character(escape: re.Match[str]) -> str:
 
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
-"""How the list writes blanks, tabs, line ends and backslashes."""
+"""Octal escapes, by which the list encodes blanks, tabs, line ends and backslashes."""

@@ -1,7 +1,7 @@
 """Entries in a PostgreSQL database, for a team. One writer at a time, by a lock that ends with its transaction.
 
-The lock is for speed: were it missing, two entries of the same number would still refuse each other, because each is
-the only one with its number.
+The lock is only for speed: without it, two entries with the same number would still conflict, because numbers are
+unique.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ except ImportError:
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _LOCK = 0x64697363
-"""The number of the lock: "disc"."""
+"""The key of the advisory lock: "disc" in ASCII."""
 
 _GUARDS = [
     f"CREATE FUNCTION {TABLE}_guard() RETURNS trigger LANGUAGE plpgsql AS "
@@ -46,7 +46,7 @@ class PostgreSQL:
         self._address, self.name = address, f"postgresql://{parts.hostname or 'local'}/{parts.path.lstrip('/')}"
 
     def create(self) -> None:
-        """Make the table; refuse where there is one."""
+        """Create the table; refuse if there is one."""
         with self._told(), closing(self._connect()) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             if _holds_ledger(connection):
@@ -67,19 +67,19 @@ class PostgreSQL:
 
     @contextmanager
     def reading(self) -> Iterator[SQLTransaction]:
-        """Look up entries, all at one moment."""
+        """Look up entries in one snapshot."""
         with self._told(), self._opened() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield SQLTransaction(connection, "%s")
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries, at one moment, with what they are stored under."""
+        """All entries, in one snapshot, with the index values they are stored under."""
         with self._told(), self._opened() as connection:
             found = connection.execute(ALL).fetchall()
         return [(entry_of(line), tuple(line[1:-2])) for line in found]
 
     def flaws(self) -> list[str]:
-        """Guards that are gone, and a server that does not wait for its disk."""
+        """List missing guard triggers, and a server that has fsync off."""
         with self._told(), self._opened() as connection:
             on = connection.execute(
                 "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgenabled = 'O' AND NOT tgisinternal",
@@ -91,7 +91,7 @@ class PostgreSQL:
 
     @contextmanager
     def _opened(self) -> Iterator[Connection]:
-        """A connection to a database that holds a ledger; it is kept for later unless something went wrong on it."""
+        """A connection to a database that holds a ledger; it is kept for reuse unless it failed."""
         connection = self._used() or self._new()
         try:
             yield connection
@@ -102,7 +102,7 @@ class PostgreSQL:
                 connection.close()
 
     def _used(self) -> Connection | None:
-        """A connection that was used before, if one still answers."""
+        """An idle connection that still works, if there is one."""
         idle = _idle(self._address)
         while idle:
             with contextlib.suppress(psycopg.Error, IndexError):
@@ -127,7 +127,7 @@ class PostgreSQL:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn what PostgreSQL says, which may quote the address, into words of our own."""
+        """Replace errors of PostgreSQL, which may quote the address, by ledger errors."""
         try:
             yield
         except psycopg.Error as error:
@@ -136,7 +136,7 @@ class PostgreSQL:
 
 
 _IDLE: dict[tuple[int, str], list[Connection]] = {}
-"""Connections that wait to be used again, by process: one that was forked never touches those of its parent."""
+"""Idle connections by process: a forked process never uses those of its parent."""
 
 
 def _idle(address: str) -> list[Connection]:

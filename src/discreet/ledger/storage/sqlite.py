@@ -20,10 +20,10 @@ from discreet.ledger.storage.base import ACCOUNTS, ALL, TABLE, SQLTransaction, e
 from discreet.ledger.storage.names import refuse_second_names
 
 WAIT = 120
-"""Seconds to wait for others that write."""
+"""Seconds to wait for other writers."""
 
 MARK = 0x64697363
-"""What the file's header says it is: "disc"."""
+"""The application id in the file's header: "disc" in ASCII."""
 
 _GUARDS = [
     f"CREATE TRIGGER {TABLE}_{what.lower()} BEFORE {what} ON {TABLE} "
@@ -35,7 +35,7 @@ _SCHEMA = [*statements("INTEGER", "TEXT"), *_GUARDS]
 
 
 class SQLite:
-    """A file. Its folder must be on a local disk: locks of network folders cannot be trusted."""
+    """A SQLite file; its folder must be on a local disk, because locks of network folders are unreliable."""
 
     shared: ClassVar[bool] = True
 
@@ -44,7 +44,7 @@ class SQLite:
         self._idle: tuple[int, sqlite3.Connection] | None = None
 
     def create(self) -> None:
-        """Make the file; refuse where there is one."""
+        """Create the file; refuse if there is one."""
         try:
             self.path.touch(exist_ok=False)
         except FileExistsError:
@@ -79,21 +79,21 @@ class SQLite:
 
     @contextmanager
     def reading(self) -> Iterator[SQLTransaction]:
-        """Look up entries, all at one moment; the folder may be read-only."""
+        """Look up entries in one snapshot; the folder may be read-only."""
         self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:
             connection.execute("BEGIN")
             yield SQLTransaction(connection, "?")
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries, at one moment, with what they are stored under."""
+        """All entries, in one snapshot, with the index values they are stored under."""
         self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:
             found = connection.execute(ALL).fetchall()
         return [(entry_of(line), line[1:-2]) for line in found]
 
     def flaws(self) -> list[str]:
-        """Pages and indices that do not fit together, and guards that are gone."""
+        """List inconsistent pages and indices, and changed tables or guard triggers."""
         self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:
             damaged = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
@@ -125,7 +125,7 @@ class SQLite:
         return sqlite3.connect(place, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
 
     def _refuse_others(self) -> None:
-        """Refuse what is not a ledger, or has a second name, before SQLite opens it."""
+        """Refuse a file that is not a ledger, or has a second name, before SQLite opens it."""
         if not self.path.is_file():
             raise LedgerError(
                 f"There is no ledger {self.name}. Make one with: discreet ledger init {self.name} --account NAME "
@@ -139,7 +139,7 @@ class SQLite:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn what SQLite says into words of our own."""
+        """Replace errors of SQLite by ledger errors."""
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:
@@ -148,7 +148,7 @@ class SQLite:
 
 
 def _sync(folder: Path) -> None:
-    """Put a folder's list of files on disk, where the system lets us."""
+    """Flush a folder's list of files to disk, if the system allows it."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

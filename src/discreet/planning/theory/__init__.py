@@ -1,4 +1,4 @@
-"""What can be expected before any budget is spent: the papers' bounds, mended where they do not hold.
+"""Bounds on accuracy and privacy loss from the papers, corrected where they do not hold.
 
 Bounds hold as they stand, with their constants; rates are orders, with constant 1. See ``docs/research/theory.md``.
 """

@@ -220,7 +220,7 @@ def adassp_penalty(
 
 
 def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
-    """piazza2021's lemma 15: how likely AdaSSP's released eigenvalue is above the true one.
+    """piazza2021's lemma 15: the probability that AdaSSP's released eigenvalue is above the true one.
 
     Exactly Q(sqrt(2 log(2/delta'))) with delta' = delta/3 for piazza2021's offset; for wang2018's and ours,
     sqrt(log(6/delta)) sds, Q(sqrt(log(6/delta))). The thesis's figure for the bound, 0.000084 at delta' = 300^-1.1, is
@@ -231,7 +231,7 @@ def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
     delta : array_like
         The promise's delta.
     published : bool
-        piazza2021's offset instead of ours.
+        Use piazza2021's offset instead of ours.
 
     Examples
     --------

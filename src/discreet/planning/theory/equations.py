@@ -1,7 +1,7 @@
-"""How far noisy normal equations lead from least squares: wang2018's lemma 6, (9), (13) and theorem 3, with constants.
+"""The error of noisy normal equations against least squares: wang2018's lemma 6, (9), (13), theorem 3, with constants.
 
 theta_hat = (X'X + N1 + lambda I)^-1 (X'y + N2), where N1 is symmetric with sd s_xx on the diagonal and s_xx/sqrt(2)
-off it, and N2 has sd s_xy: what `SSP`, `ConstSSP`, `AdaSSP` release. With H = X'X + lambda I and u = N2 - N1 theta -
+off it, and N2 has sd s_xy, as in `SSP`, `ConstSSP` and `AdaSSP`. With H = X'X + lambda I and u = N2 - N1 theta -
 lambda theta, theta_hat - theta = (H + N1)^-1 u for the least-squares theta, so on the event N1 >= -(1 - c) H
 
     F(theta_hat) - F(theta) = u' (H + N1)^-1 X'X (H + N1)^-1 u/2 <= u' H^-1 u/(2 c^2).
@@ -38,7 +38,7 @@ def equations_noise(
     gram_share: ArrayLike = 0.5,
     cross_share: ArrayLike = 0.5,
 ) -> Noise:
-    """The noise that keeps a promise, add-remove neighbours: B^2/(mu sqrt(g)) in X'X, B Y/(mu sqrt(h)) in X'y.
+    """The noise that keeps a promise for add-remove neighbours: B^2/(mu sqrt(g)) in X'X, B Y/(mu sqrt(h)) in X'y.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def equations_noise(
 
 
 def gram_noise_bound(d: ArrayLike, s_xx: ArrayLike, rho: ArrayLike = 0.05) -> Floats:
-    """No eigenvalue of N1 is below minus this, with probability at least 1 - rho.
+    """A bound b such that no eigenvalue of N1 is below -b, with probability at least 1 - rho.
 
     It is s_xx (sqrt(2 d) + sqrt(2 log(1/rho))).
     The largest eigenvalue of a Gaussian orthogonal matrix has a mean of at most sqrt(2 d) s_xx, and is s_xx-Lipschitz.
@@ -93,7 +93,7 @@ def excess_bound(
     penalty: ArrayLike = 0.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """A bound on F(theta_hat) - F(theta) that holds with probability at least 1 - rho; wang2018's (9) and (13), mended.
+    """A bound on F(theta_hat) - F(theta) with probability at least 1 - rho; wang2018's (9) and (13), corrected.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def penalised_excess(
 ) -> Floats:
     """`excess_bound` for a penalty known to lie between two values, and independent of N1 and N2.
 
-    Noise hurts less with a larger penalty, bias more: each part is taken where it is worst.
+    A larger penalty reduces the error from noise and increases the bias: each part is taken at its worst penalty.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def penalised_excess(
 def estimation_bound(
     gram: ArrayLike, theta: ArrayLike, sigma: ArrayLike, s_xx: ArrayLike, s_xy: ArrayLike, *, rho: ArrayLike = 0.05
 ) -> Floats:
-    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; wang2018's theorem 3 (iii), mended (E30).
+    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; wang2018's theorem 3 (iii), corrected (E30).
 
     The paper says that theta_hat is unbiased given an event that concerns the eigenvalue's noise only. It is not: its
     mean does not even exist, because X'X + N1 may be singular, and with that excluded its expectation is too large (in

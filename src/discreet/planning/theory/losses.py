@@ -1,4 +1,4 @@
-r"""What one posterior sample costs a row, in closed form: remark 15 and proposition 16 of wang2017, printed and mended.
+r"""The privacy loss of a row in one posterior sample: remark 15 and proposition 16 of wang2017, printed and corrected.
 
 theta ~ N(theta_hat, H^-1/gamma) with H = X'X + lambda I. For a row outside the data let m = x'H^-1 x be its leverage
 and r = y - x'theta_hat its residual. With Z a standard normal, the loss of the row is
@@ -54,7 +54,7 @@ def leverage_loss(
 def conditioned_loss(
     least: ArrayLike, residual: ArrayLike, gamma: ArrayLike, delta: ArrayLike, *, printed: bool = False
 ) -> Floats:
-    """wang2017's (9): anybody with norm(x) <= 1 and this residual, from h = lambda + lambda_min(X'X), least value of H.
+    """wang2017's (9): the loss of anybody with norm(x) <= 1 and this residual, from the least eigenvalue h of H.
 
     `leverage_loss` at m = 1/h. As printed the term (1 + t^2)/(2 h), which is the price of the covariance, carries a
     factor gamma (E8).
@@ -62,7 +62,7 @@ def conditioned_loss(
     Parameters
     ----------
     least : array_like
-        h.
+        h = lambda + lambda_min(X'X).
     residual, gamma, delta, printed
         As in `leverage_loss`; r in the fit without the row both times.
 
@@ -82,7 +82,7 @@ def conditioned_loss(
 def worst_loss(
     n: ArrayLike, penalty: ArrayLike, gamma: ArrayLike, delta: ArrayLike, *, printed: bool = False
 ) -> Floats:
-    """wang2017's (10): anybody in any table of at most n rows with norm(x) <= 1 and abs(y) <= 1.
+    """wang2017's (10): the loss of anybody in any table of at most n rows with norm(x) <= 1 and abs(y) <= 1.
 
     `conditioned_loss` at h = lambda and the largest residual there is, 1 + sqrt(n/lambda)/2 (its proof has the half,
     its text has not). As printed: sqrt(2 (n + lambda) gamma t^2)/lambda + 2 (n + lambda) gamma/(lambda max(1, lambda))
@@ -91,7 +91,7 @@ def worst_loss(
     Parameters
     ----------
     n : array_like
-        The largest number of rows: a public figure, for neighbours differ in their own.
+        The largest number of rows, a public figure, because neighbouring tables differ in their number of rows.
     penalty : array_like
         lambda.
     gamma, delta, printed
@@ -114,11 +114,11 @@ class ModelLosses(NamedTuple):
     """Leading terms of losses under y = X theta_0 + N(0, sigma^2 I)."""
 
     anybody: Floats
-    """Of everybody with norm(x) <= 1 and abs(y) <= 1."""
+    """The loss of anybody with norm(x) <= 1 and abs(y) <= 1."""
     from_model: Floats
-    """Of anybody with norm(x) <= 1 whose outcome follows the model, with probability 1 - rho."""
+    """The loss of anybody with norm(x) <= 1 whose outcome follows the model, with probability 1 - rho."""
     mean_square: Floats
-    """The mean of the squares, over the rows of the table."""
+    """The mean squared loss over the rows of the table."""
 
 
 def model_losses(
@@ -153,7 +153,7 @@ def model_losses(
     alpha : array_like
         The least eigenvalue of d X'X/n.
     rho : array_like
-        The probability that is left out.
+        The probability of failure.
     printed : bool
         The paper's orders, with constant 1.
 
@@ -172,7 +172,7 @@ def model_losses(
 
 
 def _tail(delta: ArrayLike, printed: bool) -> Floats:
-    """t^2: log(2/delta) as printed, 2 log(1/delta) as it must be."""
+    """The value of t^2: log(2/delta) as printed, or the correct 2 log(1/delta)."""
     (delta,) = fractions(delta=delta)
     found: Floats = np.log(2 / delta) if printed else 2 * np.log(1 / delta)
     return found

@@ -2,7 +2,7 @@
 
 Errors are mean squared errors of a row, |y - X w|^2/n, averaged over the l outcomes. X = norm_x bounds the norm of a
 row, Y = norm_y an outcome, w = norm_w is the size of an outcome's coefficients. The lower bound (1) is
-`private_lower_bound`/n. What each mechanism gives with constants, which wins and why, is told by `regime`.
+`private_lower_bound`/n. `regime` compares the mechanisms with constants, and says which is best and why.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def sampling_excess(
     norm_y: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """What X'X of a sample of s rows costs in accuracy, apart from noise: neel2023's lemma 12, mended (E37).
+    """The excess error from X'X of a sample of s rows, apart from noise: neel2023's lemma 12, corrected (E37).
 
     With S = X'X/n + lambda I and S_s its estimate, w_s - w = S_s^-1 (S - S_s) w, so |w_s - w|_S^2 <= (t/(1 - t))^2
     |w|_S^2 and |w|_S <= Y whenever the eigenvalues of S^-1/2 S_s S^-1/2 lie within t of 1: by the matrix Chernoff
@@ -173,7 +173,7 @@ def sampling_excess(
 
 @dataclass(frozen=True)
 class Regime:
-    """What to expect of each mechanism.
+    """The expected errors of each mechanism.
 
     Parameters
     ----------
@@ -183,11 +183,11 @@ class Regime:
         Bounds on the expected excess squared error of a row, averaged over the outcomes: 2 |w| sqrt(covariance +
         association)/n, by mechanism; "independent" is one run for each outcome.
     signal : float
-        What a model with coefficients of that size explains: a larger error says that nothing can be learned.
+        The mean square that coefficients of that size explain: if the error is larger, nothing can be learned.
     shares : dict
         The share of X'X in the budget, by mechanism.
     covariance, association : float
-        What the winner's normal equations are off by, squared: because of the noise in X'X, and in X'Y.
+        The squared errors of the winner's normal equations due to the noise in X'X and in X'Y.
     paper_row : str
         The row of the paper's table for these figures, with its own bound.
     paper_baseline : float

@@ -24,7 +24,7 @@ def perturbation_size(
     share: ArrayLike = 0.5,
     rho: ArrayLike | None = None,
 ) -> Floats:
-    """The squared norm of li2021's noise b, in the mean, or what it exceeds with probability rho.
+    """The mean of the squared norm of li2021's noise b, or the value that it exceeds with probability rho.
 
     Spherical Laplace noise has a norm that is Gamma(p) with scale s = L/(r epsilon) (E9), so E |b|^2 = p (p + 1) s^2.
     Gaussian noise has the variance 2 (r epsilon + log(1/delta)) (L/(r epsilon))^2 of (4) in each of p directions.
@@ -63,7 +63,7 @@ def perturbation_size(
 def excess_risk(
     n: ArrayLike, size: ArrayLike, modulus: ArrayLike, *, gap: ArrayLike = 0.0, shortfall: ArrayLike = 0.0
 ) -> Floats:
-    """li2021's lemma 7 and theorem 8, mended: J(theta_hat) - min J is at most (|b|^2/(2 m) + gap + shortfall)/n.
+    """li2021's lemma 7 and theorem 8, corrected: J(theta_hat) - min J is at most (|b|^2/(2 m) + gap + shortfall)/n.
 
     With `size` = |b|^2 it holds for that b; with a quantile, with that probability; with E |b|^2, for the expectation.
     The paper has |b|^2/m, which is twice as much as needed; it draws the expectation from a quantile, and misplaces a
@@ -98,7 +98,7 @@ def excess_risk(
 
 
 def lasso_shortfall(penalty: float, weights: ArrayLike) -> float:
-    """The most by which Lambda |theta|_1 exceeds the sum of w_j theta_j^2: that of Lambda^2/(4 w_j).
+    """The most by which Lambda |theta|_1 exceeds the sum of w_j theta_j^2: the sum of Lambda^2/(4 w_j).
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def rows_needed(
     constant: ArrayLike,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """li2021's theorem 10, mended: with more rows than this the expected loss is within `risk` of the best.
+    """li2021's theorem 10, corrected: with more rows than this the expected loss is within `risk` of the best.
 
     L(theta_hat) - L(theta_0) <= (R_t(theta_0) + |b|^2/m)/n + C log(1/rho)/(2 m), solved for n; infinite where the last
     term, which more rows do not lower, exceeds `risk`. The paper has 2 |b|^2 for Laplace noise and |b|^2 for Gaussian
@@ -158,7 +158,7 @@ def rows_needed(
 
 
 def augmentation_spread(rows: ArrayLike) -> Floats:
-    """How far the penalty that n_e noise rows make is from the wanted one: its relative sd, 2/sqrt(n_e).
+    """The relative sd of the penalty that n_e noise rows make, around the wanted penalty: 2/sqrt(n_e).
 
     li2021's proposition 1 says "as n_e grows" without a rate. The rows come in pairs of opposite sign, so the realised
     quadratic penalty is R_t(theta) times a chi-square with n_e/2 degrees of freedom over its mean, for every theta.

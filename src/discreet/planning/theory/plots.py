@@ -1,4 +1,4 @@
-"""What theory says before data are touched: where privacy is for free, and what it costs elsewhere."""
+"""Plots of theoretical bounds: where privacy is free, and what it costs elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def free_region_plot(
     d: int = 100, *, alphas: Sequence[float] = (1.0, 0.01), reach: float = 1.0, rows: tuple[float, float] = (1e1, 1e8)
 ) -> Figure:
-    """The epsilons above which privacy adds nothing to the order of the error, against the number of rows.
+    """Plot the epsilon above which privacy adds nothing to the order of the error, against the number of rows.
 
     wang2018's figure 1: above a curve, the private bound (5) or (6) is below the bound without privacy, (4).
 
@@ -33,7 +33,7 @@ def free_region_plot(
     reach : float
         norm_x times norm_theta, over norm_y: 1 and sqrt(d) are the paper's two cases.
     rows : tuple
-        From how many rows to how many.
+        The smallest and the largest number of rows.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def lower_bounds_plot(
     reach: float = 1.0,
     rows: tuple[float, float] = (1e1, 1e8),
 ) -> Figure:
-    """What learning costs anyway, what privacy costs, and its price where that is more, against the number of rows.
+    """Plot lower bounds on the error without and with privacy, and the price of privacy, against the number of rows.
 
     wang2018's figure 4: (4), and the smaller of (5) and (6), orders of a summed squared error in units of norm_y^2.
 
@@ -89,7 +89,7 @@ def lower_bounds_plot(
     reach : float
         norm_x times norm_theta, over norm_y.
     rows : tuple
-        From how many rows to how many.
+        The smallest and the largest number of rows.
 
     Examples
     --------

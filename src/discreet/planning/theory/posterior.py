@@ -127,7 +127,7 @@ def ops_bound(
     norm_theta: float = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """`posterior_excess` at the lambda and gamma of the verified `OPS`: proposition 18 with constants, mended.
+    """`posterior_excess` at the lambda and gamma of the verified `OPS`: proposition 18 with constants, corrected.
 
     Parameters
     ----------

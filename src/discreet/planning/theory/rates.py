@@ -1,4 +1,4 @@
-"""What no method can do better than, when privacy is for free, and what families of methods achieve: wang2018.
+"""Lower bounds, the epsilon at which privacy is free, and the errors of families of methods: wang2018.
 
 The bounds (1) to (6), figure 1, and tables 1 and 2. B = norm_x bounds the norm of a row, Y = norm_y the outcome, T =
 norm_theta the coefficients. Errors are of F(theta) = |y - X theta|^2/2, summed over the rows. (1) to (3) are exact; (4)
@@ -120,7 +120,7 @@ def private_lower_bound(
     norm_y: ArrayLike = 1.0,
     norm_theta: ArrayLike = 1.0,
 ) -> Floats:
-    """(5), and (6) where the data are well conditioned: what privacy adds to F in the worst case, up to a constant.
+    """(5), and (6) for well-conditioned data: the worst-case increase of F due to privacy, up to a constant.
 
     (5) is min{n Y^2, sqrt(d) (B^2 T^2 + B T Y)/epsilon}. (6) is min{n Y^2, d^2 (B T + Y)^2/(n alpha epsilon^2)}, for
     data whose lambda_min(X'X) is at least alpha n B^2/d; it holds from alpha = `conditioned_from` on, where the two
@@ -159,7 +159,7 @@ def conditioned_from(
     norm_y: ArrayLike = 1.0,
     norm_theta: ArrayLike = 1.0,
 ) -> Floats:
-    """The alpha from which on (6) holds: d^1.5 (B T + Y)/(n B T epsilon).
+    """The least alpha for which (6) holds: d^1.5 (B T + Y)/(n B T epsilon).
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def optimisation_errors(
     norm_theta: ArrayLike = 1.0,
     domain: ArrayLike | None = None,
 ) -> dict[str, Floats]:
-    """Table 1: the order of F(theta_hat) - F(theta) of each family.
+    """Table 1: the order of F(theta_hat) - F(theta) for each family of methods.
 
     The well-conditioned rows of NoisySGD, ObjPert, AdaOPS and AdaSSP lack a factor B^2 in print (E28): they would
     change with the unit of the features, and miss (6). For SSP the table asks for n of the order of d^1.5
@@ -368,7 +368,7 @@ def efficiency_rates(
 
 
 def _inverse_condition(alpha: ArrayLike) -> Floats:
-    """The ratio lambda_min(X'X) d/(n B^2): at most 1, for the trace of X'X is at most n B^2."""
+    """Check the ratio lambda_min(X'X) d/(n B^2): it is at most 1, because the trace of X'X is at most n B^2."""
     (checked,) = positive(alpha=alpha)
     if np.any(checked > 1):
         raise ParameterError(f"alpha is lambda_min(X'X) d/(n norm_x^2), which is at most 1; got {alpha!r}.")

@@ -1,4 +1,4 @@
-"""neel2023's theorems 4.2 and 4.5, printed as orders and mended with constants; lemma 12 is part of the latter.
+"""neel2023's theorems 4.2 and 4.5, as printed orders and corrected with constants; lemma 12 is part of the latter.
 
 Errors are mean squared errors of a row, as in `outcomes`; G = X'Y/n is the association. Proofs are in
 ``docs/research/theory.md``.
@@ -27,10 +27,11 @@ def association_bound(
 ) -> Floats:
     """neel2023's theorem 4.2: the mean squared error of the entries of X'Y/n after the projection, for public outcomes.
 
-    With probability 1 - rho at most the smaller of r^2 (d l + 2 sqrt(d l t) + 2 t)/(d l), what the Gaussian noise has
-    by itself, and 2 r X Y sqrt(d + 2 sqrt(d t) + 2 t)/(d sqrt(l)); t = log(1/rho), and r = 2 sqrt(l) X Y/(n mu) the sd
-    of the noise for replace-one neighbours. Printed is the order sqrt(2 log(1.25/delta) log(2/rho)) X^2 Y^2/(n epsilon
-    sqrt(d)), where c(epsilon, delta) has epsilon in the numerator and the sensitivity lacks its 2 (E16).
+    With probability 1 - rho it is at most the smaller of r^2 (d l + 2 sqrt(d l t) + 2 t)/(d l), the error of the
+    Gaussian noise by itself, and 2 r X Y sqrt(d + 2 sqrt(d t) + 2 t)/(d sqrt(l)). Here t = log(1/rho), and
+    r = 2 sqrt(l) X Y/(n mu) is the sd of the noise for replace-one neighbours. The paper prints the order
+    sqrt(2 log(1.25/delta) log(2/rho)) X^2 Y^2/(n epsilon sqrt(d)), where c(epsilon, delta) has epsilon in the
+    numerator and the sensitivity lacks its factor 2 (E16).
 
     Parameters
     ----------
@@ -75,8 +76,8 @@ def sampled_rate(
     """neel2023's theorem 4.5 as printed, an order for the error of algorithm 4 with a sample of s rows.
 
     w sqrt(X Y q + (d/lambda) (1 + q) (X^4 n^2 w^2/(s^4 epsilon^2) + l X^2 Y^2/(n epsilon)^2)), q = log(2 d/rho)/s. It
-    has the wrong units (E37), and its noise of X'X is that of line 3, which is not private (E17): `sampled_bound` is
-    what holds.
+    has the wrong units (E37), and its noise of X'X is that of line 3, which is not private (E17). `sampled_bound` is
+    the corrected bound.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def sampled_bound(
     norm_w: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """neel2023's theorem 4.5, mended: the excess error over least squares of a model from X'X of s rows, with noise.
+    """neel2023's theorem 4.5, corrected: the excess error over least squares of a model from noisy X'X of s rows.
 
     At most (sqrt(lambda) w + Y t/(1 - t) + sqrt(v (d + 2 sqrt(d u) + 2 u)/lambda)/((1 - t) c))^2 with probability 1 -
     rho: the penalty, the sample (`sampling_excess`) and the noise, where u = log(3/rho), t^2 = 3 (1 + X^2/lambda)
@@ -155,6 +156,6 @@ def sampled_bound(
 
 
 def _chi_square(k: Floats, t: Floats) -> Floats:
-    """What chi2(k), or a sum of squares whose weights are at most 1 and add up to k, exceeds with probability e^-t."""
+    """The upper bound, except with probability e^-t, of chi2(k) or of squares with weights up to 1 that sum to k."""
     found: Floats = k + 2 * np.sqrt(k * t) + 2 * t
     return found
