@@ -140,7 +140,7 @@ _HOMES = {
     "discreet.results.results": ("Results",),
     "discreet.results.models": ("Selection",),
 }
-"""Where each exported name is defined; it is loaded when it is first used."""
+"""The module that defines each exported name; a name is loaded when it is first used."""
 
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _FOLDERS = (
@@ -167,7 +167,7 @@ moved.lead()
 
 
 def __getattr__(name: str) -> Any:
-    """An exported name, from its home."""
+    """Load an exported name from the module that defines it."""
     if name in moved.RENAMED:
         return getattr(importlib.import_module(__name__), moved.renamed(name))
     if name in _HOME:

@@ -1,4 +1,4 @@
-r"""The exceptions that discreet raises, and how what they quote is made printable.
+r"""The exceptions that discreet raises, and the escaping of text that they quote.
 
 ::
 
@@ -15,8 +15,8 @@ r"""The exceptions that discreet raises, and how what they quote is made printab
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
 
-No message quotes a data value, a row or an exact count. What a message quotes of names, levels, files and arguments is
-escaped, so that it cannot do anything to whoever reads it.
+No message quotes a data value, a row or an exact count. Names, levels, files and arguments that a message quotes are
+escaped, so that they cannot harm the reader's terminal.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from __future__ import annotations
 MISSING = (
     "leave out those rows by missing='drop', in Domain or above [columns] in a schema, or fill them before the release"
 )
-"""What to do about missing values."""
+"""Advice on missing values in a fit."""
 
 FILL = "fill them, or leave out those rows, before you predict"
-"""What to do about them where each row is to be predicted, so that none can be dropped."""
+"""Advice on missing values in a prediction, where no row can be dropped."""
 
 
 def printable(text: str) -> str:
-    r"""Text for people's eyes, with everything escaped that is not meant to be seen, line breaks too.
+    r"""Return text with all unprintable characters escaped, line breaks included.
 
-    Names, levels and units are public, and anybody may have chosen them: a file can hold any. What is escaped is what
-    Python's own `repr` escapes, by the Unicode categories behind `str.isprintable`:
+    Names, levels and units are public, and anybody may have chosen them: a file can hold any. Characters are escaped if
+    Python's own `repr` escapes them, by the Unicode categories behind `str.isprintable`:
 
     * control characters (Cc), which move the cursor, clear the screen or break lines;
     * format characters (Cf): marks, overrides and isolates that turn the direction of what follows, and characters of
@@ -57,7 +57,7 @@ def printable(text: str) -> str:
 
 
 class _Printable(Exception):  # noqa: N818
-    """What carries a message of one line, or of several; a line break inside of one is escaped."""
+    """An exception with a message of one or more lines; line breaks inside a line are escaped."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__(*map(printable, lines))
@@ -91,7 +91,7 @@ class FileFormatError(DiscreetError, ValueError):
 
 
 class GuaranteeError(DiscreetError):
-    """A promise of privacy would not hold."""
+    """A privacy guarantee would not hold."""
 
 
 class NotReleasedError(DiscreetError, KeyError):

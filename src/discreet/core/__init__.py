@@ -1,1 +1,1 @@
-"""What every other folder stands on: checks, files, progress, threads."""
+"""Utilities that all other folders use: parameter checks, files, memory, threads."""

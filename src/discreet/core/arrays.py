@@ -1,4 +1,4 @@
-"""Names for the kinds of arrays that recur, and how numpy works on them."""
+"""Type aliases for arrays, and settings of numpy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Objects = NDArray[Any]
 """Python integers of any size, or values of any kind."""
 
 SILENT: dict[str, Any] = {"all": "ignore"}
-"""For `numpy.errstate`, wherever private numbers are worked on: a warning, or an error that the caller asked numpy to
-raise instead, would tell that some row, or the sums of all, overflow."""
+"""Arguments of `numpy.errstate` for computations on private numbers: a warning, or an error that the caller asked numpy
+to raise instead, would reveal that some row or sum overflows."""
 
 _SHORT = 512
 
 
 @contextlib.contextmanager
 def short_buffers() -> Iterator[None]:
-    """Let numpy work on lines of 512 numbers or more where they are, inside a ``with`` block, or in a function.
+    """Let numpy process lines of 512 numbers or more without copies, inside a ``with`` block or a function.
 
-    Usually it copies lines of fewer than 8,192 first, at twice the time. What is done element by element does not
-    depend on it.
+    By default, numpy first copies lines of fewer than 8,192 numbers, which doubles the time. Elementwise results are
+    the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What noise cannot do: how far a released value may lie from every value that a table can have.
+"""Bounds on noise: how far a released value can lie from every value that a table can have.
 
 A check may call a file forged only if no honest release would ever look so. Each rule here is broken by honest noise
 with a probability of less than 1e-120 for each value or matrix, so with less than 1e-100 in any file: none holds 1e18
@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 
 FAR = 25.0
-"""Standard deviations that Gaussian noise does not exceed: P(|Z| > 25) = 6e-138."""
+"""Bound on Gaussian noise, in standard deviations: P(|Z| > 25) = 6e-138."""
 
 SURE_BITS = 340
-"""Coin flips that do not all come up heads: 2^-340 = 4e-103."""
+"""Bits of an event that is taken to be impossible: 2^-340 = 4e-103."""
 
 _TAIL = 24.0
-"""t of the bounds on norms below: 2 exp(-t^2/2) = 2e-125."""
+"""The t in the bounds on norms below: 2 exp(-t^2/2) = 2e-125."""
 
 
 def spectral(d: int, diagonal: float, off: float) -> float:
-    """What the spectral norm of a symmetric d x d matrix of Gaussian noise does not exceed.
+    """Bound the spectral norm of a symmetric d x d matrix of Gaussian noise.
 
     With sd s off the diagonal and sqrt(2) s on it, the largest eigenvalue is at most 2 s sqrt(d) on average, and a
     function of the noise with Lipschitz constant sqrt(2) s; it exceeds s (2 sqrt(d) + sqrt(2) t) with a probability of
@@ -36,7 +36,7 @@ def spectral(d: int, diagonal: float, off: float) -> float:
 
 
 def length(d: int, sd: float) -> float:
-    """What the norm of d Gaussian values of this sd does not exceed: sqrt(d) + t, with probability exp(-t^2/2).
+    """Bound the norm of d Gaussian values: sd (sqrt(d) + t), exceeded with probability at most exp(-t^2/2).
 
     Examples
     --------
@@ -47,7 +47,7 @@ def length(d: int, sd: float) -> float:
 
 
 def most_sampled(taken: float, rate: float) -> float:
-    """How many rows there are at most, where independent draws at a rate took at most so many.
+    """Bound the number of rows, given a bound on a Poisson sample of them at a known rate.
 
     A binomial number of mean m is below s with a probability of at most exp(-(m - s)^2/(2 m)).
 

@@ -1,4 +1,4 @@
-"""One wording for every parameter check."""
+"""Parameter checks, with one wording for their errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from discreet.errors import DiscreetWarning, ParameterError
 Neighbors = Literal["add-remove", "replace-one"]
 
 LARGEST_ROWS = 2**53
-"""No table has more rows; up to it every number of rows is one in floating point."""
+"""The most rows that a table can have; all counts up to it are exact in floating point."""
 
 LARGE_DELTA = 0.01
-"""Above it a table of a hundred people would lose one of them, so it is probably not wanted for any."""
+"""A larger delta leads to a warning: a mechanism could then publish one person out of a hundred."""
 
 
 def is_real(value: Any) -> TypeGuard[float]:
@@ -32,7 +32,7 @@ def is_real(value: Any) -> TypeGuard[float]:
 
 
 def shown(value: Any) -> str:
-    """A value as an error quotes it: short, whatever it is.
+    """Return a short text for any value, to be quoted in an error.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def shown(value: Any) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """A hint where a name is almost one that is known; empty otherwise.
+    """Return a hint if a name resembles a known one, else an empty text.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite real number above zero.
+    """Return a value as a float if it is a finite real number above zero, else raise.
 
     Examples
     --------
@@ -75,14 +75,14 @@ def positive(name: str, value: Any) -> float:
 
 
 def fraction(name: str, value: Any) -> float:
-    """A real number strictly between zero and one."""
+    """Return a value as a float if it lies strictly between zero and one, else raise."""
     if not is_real(value) or not 0 < value < 1:
         raise ParameterError(f"{name} must lie strictly between 0 and 1, got {shown(value)}.")
     return float(value)
 
 
 def choice(name: str, value: Any, options: tuple[Any, ...]) -> Any:
-    """One of the listed options."""
+    """Return a value if it is one of the options, else raise."""
     if not any(value is option or value == option for option in options):
         listed = ", ".join(repr(option) for option in options)
         raise ParameterError(f"{name} must be one of {listed}; got {shown(value)}.")
@@ -90,13 +90,13 @@ def choice(name: str, value: Any, options: tuple[Any, ...]) -> Any:
 
 
 def neighbors(value: Any) -> Neighbors:
-    """A neighbour relation."""
+    """Return a neighbour relation if it is known, else raise."""
     checked: Neighbors = choice("neighbors", value, ("add-remove", "replace-one"))
     return checked
 
 
 def rows(value: Any) -> int | None:
-    """The declared, public number of rows, or None."""
+    """Return the declared, public number of rows, or None, if it is valid, else raise."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_ROWS:
@@ -108,7 +108,7 @@ def rows(value: Any) -> int | None:
 
 
 def epsilon(value: Any) -> float:
-    """A privacy loss epsilon."""
+    """Return epsilon if it is valid, else raise; warn of a large one."""
     if value is None:
         raise ParameterError(
             "epsilon is required: it is the promise you make to the people in the table. "
@@ -127,7 +127,7 @@ def epsilon(value: Any) -> float:
 
 
 def delta(value: Any, rows: int | None = None) -> float:
-    """A failure probability delta; 1/rows^2 when it is None and the public number of rows is declared."""
+    """Return delta if it is valid, or 1/rows^2 if it is None and the public number of rows is declared, else raise."""
     if value is None:
         if rows is None:
             raise ParameterError(
@@ -151,7 +151,7 @@ def delta(value: Any, rows: int | None = None) -> float:
 
 
 def repeated(names: Sequence[str]) -> str | None:
-    """The first name that stands twice, if any does.
+    """Return the first name that occurs more than once, or None.
 
     Examples
     --------

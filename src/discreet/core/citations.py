@@ -1,6 +1,6 @@
-"""The papers whose printed constants `published=` can name: one table for keys, citations and messages.
+"""The papers whose published constants `published=` can name: one table for keys, citations and messages.
 
-Versions before 0.3 named papers by shelf marks, and so do the certificates in their files: only this module knows them.
+Versions before 0.3, and the certificates in their files, name papers by shelf marks; only this module knows these.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Paper:
     Parameters
     ----------
     key : str
-        Author and year: what ``published=``, certificates and files call it.
+        Author and year: its name in ``published=``, certificates and files.
     mark : str
-        Its shelf mark: what versions before 0.3 called it.
+        Its shelf mark: its name in versions before 0.3.
     authors, year, title
         The citation.
     """
@@ -74,7 +74,7 @@ _KEYS = {paper.mark: paper.key for paper in PAPERS}
 
 
 def key_of(value: Any) -> Any:
-    """The key of a paper that is named by its key or by its shelf mark; any other value as it is.
+    """Return the key of a paper, given its key or shelf mark; any other value is returned unchanged.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def is_known(name: str) -> bool:
 
 
 def as_published(method: str, key: str | None) -> str:
-    """Name a method that has the printed constants of a paper, as certificates do.
+    """Return the name of a method with the published constants of a paper, as in certificates.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def as_published(method: str, key: str | None) -> str:
 
 
 def method_and_paper(method: str) -> tuple[str, str | None]:
-    """The method that a certificate names, and the key of the paper whose constants it has, by key or shelf mark.
+    """Return the method that a certificate names, and the key of the paper whose constants it uses, if any.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def method_and_paper(method: str) -> tuple[str, str | None]:
 
 
 def tell_old_key(parameter: str, value: Any) -> None:
-    """Say what a paper that is named by its shelf mark is called now."""
+    """Warn that a paper is named by its shelf mark, and give its key."""
     if (key := key_of(value)) is not value:
         warnings.warn(
             f'{parameter}="{value}" is the old name of {parameter}="{key}": use the new one.',

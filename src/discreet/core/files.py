@@ -1,7 +1,7 @@
-"""Writing files so that nothing is ever half-written, and reading them with clear errors.
+"""Atomic writing of files, and reading them with clear errors.
 
-Every saved document goes through here: its kind, its version, its digest, its numbers, and an error that names the file
-for whatever else may be wrong inside.
+Every saved document is read and written here. Its kind, version, digest and numbers are checked, and any other error
+inside it is reported with the file's name.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ KINDS = {
     "ledger": "an exported ledger",
     "ledger head": "the head of a ledger",
 }
-"""What documents hold, by the kind that they say they are."""
+"""Descriptions of the kinds of documents."""
 
 _HANDLES = Path("/proc/self/fd")
-"""Where Linux shows open files, those without a name too."""
+"""The folder where Linux shows open files, including those without a name."""
 
 DIGITS = 300
-"""Whole numbers of more digits are refused: no float holds them, and Python may refuse to read them."""
+"""The most digits of a whole number: longer ones exceed floats, and Python may refuse to read them."""
 
 
 @contextlib.contextmanager
@@ -72,7 +72,7 @@ def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO
 
 
 def _begun(path: Path) -> tuple[int, Path | None]:
-    """A new file in the folder of another: without a name where the system has such files, else with a hidden one."""
+    """Create a file beside another: without a name where the system has such files, else with a hidden name."""
     if hasattr(os, "O_TMPFILE") and _HANDLES.is_dir():
         with contextlib.suppress(OSError):
             return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), None
@@ -81,7 +81,7 @@ def _begun(path: Path) -> tuple[int, Path | None]:
 
 
 def _linked(handle: int, path: Path, mode: int) -> Path:
-    """Give a file without a name its own, or a hidden one where another file has that."""
+    """Link a file without a name to its path, or to a hidden name if the path is taken."""
     os.fchmod(handle, mode)
     for name in (path, path.with_name(f".{path.name}.{secrets.token_hex(4)}")):
         with contextlib.suppress(FileExistsError):
@@ -91,23 +91,23 @@ def _linked(handle: int, path: Path, mode: int) -> Path:
 
 
 def _naming(path: Path, error: OSError) -> OSError:
-    """The error with the name that the user knows instead of none, or of that of a partial file."""
+    """Set the file name of an error to the one that the user knows, not that of the partial file."""
     error.filename = str(path)
     return error
 
 
 def canonical(body: Any) -> bytes:
-    """One spelling of a JSON value, for digests."""
+    """Return the canonical bytes of a JSON value, for digests."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def digest(body: dict[str, Any]) -> str:
-    """SHA-256 of a document without its own digest."""
+    """Return the SHA-256 of a document without its own digest."""
     return hashlib.sha256(canonical({k: v for k, v in body.items() if k != "sha256"})).hexdigest()
 
 
 def write_document(path: str | Path, body: dict[str, Any], *, overwrite: bool = True) -> None:
-    """Write a JSON document with its digest; a file that is there already only if that is allowed."""
+    """Write a JSON document with its digest; replace an existing file only if that is allowed."""
     if not overwrite and Path(path).exists():
         raise ParameterError(f"{path} exists already. Name another file, or replace it with overwrite=True.")
     body = body | {"sha256": digest(body)}
@@ -117,14 +117,14 @@ def write_document(path: str | Path, body: dict[str, Any], *, overwrite: bool = 
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file that was read once: whatever is told of it, its content and its signature, is of the same bytes.
+    """A JSON file that was read once, so that its content and its signature are checked on the same bytes.
 
     Parameters
     ----------
     path : Path
-        Where it was.
+        Its path.
     body : object
-        What it held.
+        Its content.
     """
 
     path: Path
@@ -132,7 +132,7 @@ class Document:
 
     @classmethod
     def read(cls, path: str | Path, *, pipes: bool = False) -> Document:
-        """Read a file; one that ends when its writer does, such as standard input, only if that is allowed."""
+        """Read a file; pipes, such as standard input, only if `pipes` is true."""
         path = Path(path)
         if not (pipes and path.is_fifo()):
             refuse_special(path)
@@ -140,7 +140,7 @@ class Document:
 
     @classmethod
     def of(cls, source: Source) -> Document:
-        """A document as it is, or that of a path."""
+        """Return a document unchanged, or read the one at a path."""
         return source if isinstance(source, Document) else cls.read(source)
 
     @property
@@ -150,16 +150,16 @@ class Document:
 
     @property
     def kind(self) -> str | None:
-        """The kind that it says it is, if it says any."""
+        """The kind that the document declares, or None."""
         return kind_of(self.body)
 
 
 Source = str | Path | Document
-"""Where a document is, or what was read of it."""
+"""The path of a document, or the document itself."""
 
 
 def load_document(source: Source, kind: str, versions: tuple[int, ...], build: Callable[[dict[str, Any]], T]) -> T:
-    """What a document holds: read, checked, and built from its body; whatever is wrong is told with the file's name."""
+    """Read and check a document and build an object from its body; errors name the file."""
     document = Document.of(source)
     body = read_document(document, kind, versions)
     with reading(document.path):
@@ -168,10 +168,10 @@ def load_document(source: Source, kind: str, versions: tuple[int, ...], build: C
 
 @contextlib.contextmanager
 def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> Iterator[None]:
-    """Turn whatever malformed content leads to into a `FileFormatError` that names the file.
+    """Convert the errors of malformed content to a `FileFormatError` that names the file.
 
-    Content that passes for well-formed may fail in any way once objects are built from it, so any exception counts, but
-    for those in `kept`, which people can act on.
+    Building objects from malformed content may raise any exception, so all are converted except those in `kept`, which
+    people can act on.
     """
     name = Path(path).name
     try:
@@ -185,7 +185,7 @@ def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> 
 
 
 def read_document(source: Source, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
-    """The body of a JSON document of a given kind, whose version and digest are checked."""
+    """Return the body of a JSON document of a given kind, after checks of its version and digest."""
     document = Document.of(source)
     name, found, body = document.name, document.kind, document.body
     if found != kind:
@@ -207,7 +207,7 @@ def read_document(source: Source, kind: str, versions: tuple[int, ...]) -> dict[
 
 
 def kind_of(body: Any) -> str | None:
-    """The kind that a document says it is, if it says any."""
+    """Return the kind that a document declares, or None."""
     kind = body.get("kind") if isinstance(body, dict) else None
     return kind if isinstance(kind, str) else None
 
@@ -220,14 +220,14 @@ def _is_whole(body: dict[str, Any]) -> bool:
 
 
 def refuse_special(path: str | Path) -> None:
-    """Refuse a folder, a pipe, a socket or a device, before it is opened: that may never end."""
+    """Refuse a folder, pipe, socket or device before it is opened, since reading it may never end."""
     if Path(path).exists() and not Path(path).is_file():
         what = "a folder" if Path(path).is_dir() else "a pipe, a socket or a device"
         raise FileFormatError(f"{Path(path).name} is {what}. Save its content as a file, and name that one.")
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON text, with an error that names the file; no entry stands twice, and whole numbers fit a float."""
+    """Read a JSON file, with errors that name it; refuse repeated entries and whole numbers that exceed a float."""
     return Document.read(path).body
 
 
@@ -245,7 +245,7 @@ def _parsed(path: Path, content: bytes) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, each of whose names stands once."""
+    """Build a JSON object; refuse repeated names."""
     body = dict(pairs)
     if len(body) < len(pairs):
         twice = checks.repeated([name for name, _ in pairs])
@@ -259,19 +259,19 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-# ---------------------------------------------------------------- what a document lists, and what it stands for
+# ---------------------------------------------------------------- comparison of a document with its recomputed body
 
 MOST_TOLD = 20
-"""So many differences are told, and then their number."""
+"""The most differences that are listed; further ones are only counted."""
 
 
 def differences(listed: Any, found: Any, *, missing: Container[str] = ()) -> list[str]:
-    """Where a document differs from what a program makes of it, in words; numbers may differ by rounding errors.
+    """Describe where a document differs from its recomputed body; numbers may differ by rounding errors.
 
     Parameters
     ----------
     listed, found : object
-        The body of the document, and what would be written of the objects that were built from it.
+        The body of the document, and the body that would be written from the objects built from it.
     missing : container of str
         Entries that older programs did not write.
 

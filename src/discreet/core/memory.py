@@ -1,4 +1,4 @@
-"""How much memory there is, and a refusal of what needs more, before any of it is taken."""
+"""Available memory, and errors for computations that need more, before they start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SYSTEM = Path("/proc/meminfo")
 
 
 def available() -> int | None:
-    """Bytes that this process can still have: of the machine, or of its container if that has less; None if unknown.
+    """Return the bytes available to this process, on the machine or in its container, or None if unknown.
 
     Examples
     --------
@@ -31,14 +31,14 @@ def available() -> int | None:
 
 
 def refuse_beyond(needed: float, what: str, remedy: str) -> None:
-    """Refuse what needs more memory than there is.
+    """Refuse a computation that needs more memory than is available.
 
     Parameters
     ----------
     needed : float
-        Bytes, by public facts alone.
+        Bytes, computed from public facts alone.
     what, remedy : str
-        What needs them, as the beginning of a sentence; and what would help, as a sentence.
+        The computation, as the beginning of a sentence; and the remedy, as a sentence.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def refuse_beyond(needed: float, what: str, remedy: str) -> None:
 
 
 def spelled(size: float) -> str:
-    """Bytes for people.
+    """Return a number of bytes as readable text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Modules that people import by name and that have moved: the old names lead to the new homes, and say so."""
+"""Old names of modules that have moved: they still work, with a warning that names the new module."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOVED = {
     "report": ("discreet.results.report",),
     "theory": ("discreet.planning.theory",),
 }
-"""Old names below ``discreet``, and where what they held is now."""
+"""Old module names below ``discreet``, and the modules that now hold their contents."""
 
 RENAMED = {"ManyResults": "Results"}
-"""Old names in ``discreet``, and what they are called now."""
+"""Old names in ``discreet``, and their new names."""
 
 
 def renamed(name: str) -> str:
-    """The new name of an exported one; warn of the old."""
+    """Return the new name of a renamed export, with a warning."""
     warnings.warn(f"discreet.{name} is now discreet.{RENAMED[name]}.", DiscreetWarning, stacklevel=3)
     return RENAMED[name]
 
@@ -41,7 +41,7 @@ class Moved(ModuleType):
     """A module under its old name."""
 
     def __getattr__(self, name: str) -> Any:
-        """What the old module held, from its new home."""
+        """Load a name of the old module from its new module."""
         homes = MOVED[self.__name__.removeprefix("discreet.")]
         if not name.startswith("__"):
             for home in homes:
@@ -67,6 +67,6 @@ class _Finder(MetaPathFinder, Loader):
 
 
 def lead() -> None:
-    """Let the import system find the old names."""
+    """Make the old names importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -1,4 +1,4 @@
-"""Keywords of earlier versions: they work for one more version, and warn of the name that they have now."""
+"""Keywords of earlier versions: they work for one more version, with a warning that gives the new name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def tell_renamed(old: str, new: str) -> None:
-    """Warn, at the place outside of this package that gives it, that a keyword has another name now."""
+    """Warn that a keyword was renamed, at the caller's line outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -54,7 +54,7 @@ def renamed(**names: str) -> Callable[[F], F]:
 
 
 def with_new_names(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Keywords with new names in place of old ones, each of which is warned of; both at once are refused."""
+    """Replace old keyword names by new ones, with a warning for each; refuse both at once."""
     found = {name: value for name, value in given.items() if name not in names}
     for old in (name for name in given if name in names):
         if names[old] in found:
@@ -65,7 +65,7 @@ def with_new_names(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[s
 
 
 def old_attribute(old: str, new: str) -> Any:
-    """A property that leads from the old name of an attribute to the new one, and warns."""
+    """Return a property for the old name of an attribute, which warns and uses the new one."""
 
     def get(self: Any) -> Any:
         if not hasattr(self, new):
@@ -81,26 +81,26 @@ def old_attribute(old: str, new: str) -> Any:
 
 
 class WithOldKeywords:
-    """A mixin for estimators that accept old keywords: other names, and parameters that are members of a group now.
+    """A mixin for estimators that accept old keywords: renamed parameters, and parameters that moved into a group.
 
     `accepts_old_keywords` lets the constructor accept them. A group is a small estimator of its own, so that
     ``get_params``, ``set_params(group__name=...)`` and ``clone`` reach its members.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Old names of parameters, with the new ones."""
+    """Maps old names of parameters to new ones."""
 
     groups: ClassVar[Mapping[str, type]] = {}
-    """The parameters that are groups, with their classes; None stands for a group of defaults."""
+    """Maps parameters that are groups to their classes; None stands for a group of defaults."""
 
     @classmethod
     def members(cls) -> dict[str, str]:
-        """The parameters inside of groups, with the name of their group."""
+        """Map each parameter inside a group to the name of the group."""
         return {name: group for group, kind in cls.groups.items() for name in kind._get_param_names()}  # type: ignore[attr-defined]
 
     @classmethod
     def grouped(cls, given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Parameters with members of groups put into their groups, those that are `known` or those of defaults."""
+        """Move members of groups into their groups, on top of the `known` groups or of defaults."""
         members = cls.members()
         found = {name: value for name, value in given.items() if name not in members}
         for group, kind in cls.groups.items():
@@ -112,7 +112,7 @@ class WithOldKeywords:
 
     @classmethod
     def _renewed(cls, given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Parameters by their new names and in their groups; old ones are warned of."""
+        """Rename and group parameters, with a warning for each old one."""
         members = cls.members()
         for name in given:
             if name in members:
@@ -127,7 +127,7 @@ class WithOldKeywords:
 
 
 def accepts_old_keywords(cls: C) -> C:
-    """Let the constructor of an estimator accept old keywords; its signature stays that of the new ones."""
+    """Let the constructor of an estimator accept old keywords; its signature shows the new ones only."""
     plain = cls.__init__
 
     @functools.wraps(plain)
@@ -143,7 +143,7 @@ def accepts_old_keywords(cls: C) -> C:
 
 
 def _member(name: str, group: str) -> Any:
-    """A property that leads from a parameter to the group that it is a member of now, and warns."""
+    """Return a property for a parameter that moved into a group, which warns and uses the group."""
 
     def get(self: Any) -> Any:
         tell_renamed(f".{name}", f".{group}.{name}")

@@ -1,4 +1,4 @@
-"""What stands in the place of a value: one that is computed when it is first asked for, or one that cannot be given."""
+"""Placeholders for a value that is computed on first use, or that is not available."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """What a function returns, called once, when the value is first wanted; pickles as the value.
+    """The result of a function that is called once, when the value is first needed; pickles as the value.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Later(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Later[T]:
-        """A value that is known already."""
+        """Wrap a value that is known already."""
         return cls(lambda: value)
 
     def __call__(self) -> T:
@@ -44,7 +44,7 @@ class Later(Generic[T]):
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Stands where a number would: it prints what is the matter, and using it as a number tells why.
+    """A placeholder for a missing number: it prints its status, and raises the reason when used as a number.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Unavailable:
     def __getitem__(self, key: Any) -> NoReturn:
         self.refuse()
 
-    if not TYPE_CHECKING:  # type checkers are to find what is asked of a number that may be missing
+    if not TYPE_CHECKING:  # type checkers should flag uses of a number that may be missing
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(name if name.startswith("_") else f"This is {self}: {printable(self.reason)}")

@@ -1,4 +1,4 @@
-"""What is wrong with something, gathered, so that people are told all of it at once."""
+"""Collecting errors, so that all of them are reported at once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from discreet.errors import DiscreetError
 
 MOST = 20
-"""Problems that one error tells; of more it says that there are more."""
+"""The most problems that one error lists."""
 
 
 class Problems:
-    """Errors that were met on the way, in order.
+    """Errors collected in order, to be raised together.
 
     Examples
     --------
@@ -34,21 +34,21 @@ class Problems:
 
     @contextlib.contextmanager
     def met(self, kind: type[DiscreetError] = DiscreetError) -> Iterator[None]:
-        """Keep an error of a kind that is raised inside, and go on."""
+        """Collect an error of some kind that is raised inside the block, and go on."""
         try:
             yield
         except kind as error:
             self.add(error)
 
     def add(self, error: DiscreetError) -> None:
-        """One more."""
+        """Add an error."""
         self._errors.append(error)
 
     def __bool__(self) -> bool:
         return bool(self._errors)
 
     def tell(self) -> None:
-        """Raise what was met, if anything was: one error as it is, several as one of the first one's kind."""
+        """Raise the collected errors, if any: one as it is, several as one error of the first one's class."""
         lines = list(dict.fromkeys(line.removeprefix("- ") for error in self._errors for line in _lines(error)))
         if not lines:
             return
@@ -59,5 +59,5 @@ class Problems:
 
 
 def _lines(error: DiscreetError) -> list[str]:
-    """What an error says, without the heading of several."""
+    """Return the lines of an error, without the heading that counts them."""
     return [line for line in error.args if not line.endswith(" problems:")]

@@ -1,4 +1,4 @@
-"""Values that are found once for each key, and kept."""
+"""A cache of values by key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class Remembered(dict[K, V]):
-    """A mapping whose values are computed when they are first asked for.
+    """A mapping whose values are computed on first access.
 
     Parameters
     ----------

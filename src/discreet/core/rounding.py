@@ -1,4 +1,4 @@
-"""Rounding to the safe side: bounds on what a computed number stands for.
+"""Safe rounding: bounds on the true value of a computed number.
 
 Let x be computed from exact doubles by at most k roundings, each of a relative error of at most u = 2^-53, without
 cancellation: products, quotients, roots, and sums of terms of one sign, none of them below 2^-960 or infinite. The true
@@ -8,7 +8,7 @@ value t then has x (1 - u)^k <= t <= x (1 + u)^k, and
 
 because `up` and `down` themselves round once. So `FEW` covers 30 roundings, `MANY` 8,190 and `ROOM` eight million. An
 elementary function of the C library counts as two, one of SciPy (ndtri, ndtr) as 64; an argument's error counts as
-often as the function's elasticity. Where terms cancel, the caller says why the slack covers what is lost.
+often as the function's elasticity. Where terms cancel, the caller states why the slack covers the loss.
 
 Zeros and infinities are taken to be exact. Below 2^-960 nothing is claimed but that numbers move by a double at least.
 """
@@ -23,16 +23,16 @@ import numpy as np
 from discreet.core.arrays import Floats
 
 FEW = 2.0**-48
-"""For formulas of a line or two, such as sensitivities, from which noise is computed."""
+"""Slack for formulas of a line or two, such as sensitivities, from which noise is computed."""
 
 MANY = 2.0**-40
-"""For anything else: sums over columns, powers, quantiles. The default."""
+"""Slack for anything else: sums over columns, powers, quantiles. The default."""
 
 ROOM = 2.0**-30
-"""For calibrations: far more than the slacks with which a certificate recomputes what they chose, so that it agrees."""
+"""Slack for calibrations: far above the slacks with which a certificate recomputes them, so that it agrees."""
 
 CURVE = 1e-9
-"""For privacy curves by special functions, quadrature and sums in double precision, which are good to 1e-11 (tests)."""
+"""Slack for privacy curves by special functions, quadrature and sums in doubles, accurate to 1e-11 (tests)."""
 
 _LEAST = 2.0**-960
 
@@ -42,7 +42,7 @@ def up(x: float, slack: float = MANY) -> float: ...
 @overload
 def up(x: Floats, slack: float = MANY) -> Floats: ...
 def up(x: float | Floats, slack: float = MANY) -> float | Floats:
-    """An upper bound on what x stands for, whatever its sign.
+    """Return an upper bound on the true value of x, whatever its sign.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def down(x: float, slack: float = MANY) -> float: ...
 @overload
 def down(x: Floats, slack: float = MANY) -> Floats: ...
 def down(x: float | Floats, slack: float = MANY) -> float | Floats:
-    """A lower bound on what x stands for, whatever its sign.
+    """Return a lower bound on the true value of x, whatever its sign.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Folders for what is on disk for a while: private, gone with their user, and swept away after a kill."""
+"""Private temporary folders, removed with their owner, or by the next run after a kill."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _NAME = re.compile(_PREFIX + r"[a-z0-9_]{8}")
 class Scratch:
     """A folder that only its owner may read.
 
-    It goes with this object. A process that is killed leaves it, without the lock that it held on it: whoever makes the
-    next one removes it.
+    It is removed with this object. A killed process leaves it behind unlocked, and whoever makes the next one removes
+    it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Scratch:
 
 
 def _locked() -> tuple[Path, int | None]:
-    """A new folder with our lock on it; one that somebody swept away before it was locked is made again."""
+    """Create and lock a folder; try again if it was swept before it was locked."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         if fcntl is None:
@@ -67,7 +67,7 @@ def _locked() -> tuple[Path, int | None]:
 
 
 def _sweep() -> None:
-    """Remove folders of ours that nobody has a lock on."""
+    """Remove this user's scratch folders that no process has locked."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ def _sweep_one(path: Path, locks: ModuleType) -> None:
 
 
 def _remove(path: Path, lock: int | None, owner: int) -> None:
-    if os.getpid() != owner:  # a fork of who owns it
+    if os.getpid() != owner:  # a fork of the owner
         return
     shutil.rmtree(path, ignore_errors=True)
     if lock is not None:

@@ -1,9 +1,8 @@
-"""Signatures of saved documents: who made a file, and that nobody changed it since.
+"""Signatures of saved documents: they prove who made a file and that it is unchanged.
 
-A digest finds damage, for whoever edits a file can compute it anew. A signature cannot be made without the private key
-of the custodian. It lies beside the document, in ``FILE.sig``: the document stays as it is, byte for byte, with its
-digest, so that programs that know nothing of signatures still read it. What is signed is the content, in one spelling,
-so a file that was only laid out anew is still signed.
+A digest detects damage only: whoever edits a file can recompute it. A signature needs the custodian's private key. It
+is stored beside the document, in ``FILE.sig``, so that the document is unchanged and programs without signatures can
+still read it. The signature covers the content in canonical form, so it survives a change of layout.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PASSPHRASE = "DISCREET_KEY_PASSPHRASE"
 """The environment variable that holds the passphrase of a private key."""
 
 _CONTEXT = b"discreet signature 1\n"
-"""Begins what is signed, so that a signature made for anything else is none here."""
+"""Prefix of every signed message, so that signatures made for other purposes are not valid here."""
 
 _UNSIGNED = "Not signed: whoever edits a file can compute its digest anew, so forgery cannot be excluded."
 
@@ -66,7 +65,7 @@ class Signature:
     Parameters
     ----------
     public_key : bytes
-        The key that it says it was made by.
+        The key that it claims to be made with.
     value : bytes
         The signature itself.
     """
@@ -76,12 +75,12 @@ class Signature:
 
     @property
     def fingerprint(self) -> str:
-        """A name for the key: the SHA-256 of its 32 bytes."""
+        """The fingerprint of the key: the SHA-256 of its 32 bytes."""
         return fingerprint(self.public_key)
 
     @classmethod
     def load(cls, path: str | Path) -> Signature:
-        """Read a signature's file."""
+        """Read a signature file."""
         return load_document(path, "signature", _FIELDS.versions, cls._from_document)
 
     @classmethod
@@ -92,21 +91,21 @@ class Signature:
         return made
 
     def save(self, path: str | Path) -> None:
-        """Write the signature's file."""
+        """Write a signature file."""
         write_document(path, _FIELDS.body(self, _FIELDS.versions[-1]))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a signature is worth.
+    """The result of checking a signature.
 
     Parameters
     ----------
     status : {"verified", "signed", "unsigned", "forged", "other key", "unknown"}
-        By the key that was given; by the key that the signature names, which anyone could have made; not at all; of
-        other content; by another key than the one given; signed, and not checked, for the package is not installed.
+        Signed by the given key; by the key that the signature names, which anyone could have made; not signed; signed
+        for other content; by another key than the given one; not checked, since the package is not installed.
     words : str
-        The same in plain words.
+        The status in plain words.
     key : str, optional
         The fingerprint of the key that signed.
     """
@@ -117,7 +116,7 @@ class Verdict:
 
 
 def fingerprint(public_key: bytes) -> str:
-    """A name for a public key.
+    """Return the fingerprint of a public key.
 
     Examples
     --------
@@ -128,7 +127,7 @@ def fingerprint(public_key: bytes) -> str:
 
 
 def beside(path: str | Path) -> Path:
-    """Where the signature of a document lies.
+    """Return the path of a document's signature.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def beside(path: str | Path) -> Path:
 
 
 def new_keys(private: str | Path, public: str | Path, passphrase: str | None = None) -> str:
-    """Make a key pair: the private key in a file that only its owner may read; returns the fingerprint."""
+    """Make a key pair, with the private key in a file that only its owner may read; return the fingerprint."""
     ed25519, serialization = _package()
     key = ed25519.Ed25519PrivateKey.generate()
     hidden = serialization.NoEncryption()
@@ -164,7 +163,7 @@ def sign(source: Source, key: str | Path, ask: Ask | None = None) -> Signature:
     key : path
         A private Ed25519 key, in PEM.
     ask : callable, optional
-        Gives the passphrase of the key, where it has one and the environment variable does not.
+        Returns the passphrase of the key, if it has one and the environment variable is not set.
     """
     private = _private_key(Path(key), ask)
     message = _message(Document.of(source))
@@ -172,16 +171,16 @@ def sign(source: Source, key: str | Path, ask: Ask | None = None) -> Signature:
 
 
 def verify(source: Source, key: str | Path | None = None, signature: str | Path | None = None) -> Verdict:
-    """What the signature of a document is worth.
+    """Check the signature of a document.
 
     Parameters
     ----------
     source : path or Document
         The document.
     key : path, optional
-        The public key, in PEM, of whoever must have signed it. Without it, any key will do, which proves nothing.
+        The public key of the expected signer, in PEM. Without it, any key is accepted, which proves nothing.
     signature : path, optional
-        Where the signature is; beside the document by default.
+        The path of the signature; beside the document by default.
     """
     known = None if key is None else _public_key(Path(key))
     document = Document.of(source)
@@ -209,7 +208,7 @@ def verify(source: Source, key: str | Path | None = None, signature: str | Path 
 
 
 def _message(document: Document) -> bytes:
-    """The content of a document in one spelling, without its digest."""
+    """Return the message that is signed: the canonical content of a document without its digest."""
     kind = document.kind
     if kind is None or kind not in KINDS or kind == "signature":
         raise FileFormatError(f"{document.name} is no document of discreet, and only those are signed.")
@@ -261,7 +260,7 @@ def _public_key(path: Path) -> bytes:
 
 
 def _package() -> tuple[ModuleType, ModuleType]:
-    """The parts of the package that does the arithmetic, imported only when used."""
+    """Import the needed parts of the cryptography package, only when they are used."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519

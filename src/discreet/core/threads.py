@@ -1,4 +1,4 @@
-"""Threads of the linear algebra libraries."""
+"""Control of the threads of the linear algebra libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SMALL = 512
 
 
 def one_thread() -> contextlib.AbstractContextManager[Any]:
-    """Let every BLAS call use one thread, inside a ``with`` block, while the library's own threads share the cores.
+    """Limit BLAS calls to one thread inside a ``with`` block, while the library's own threads share the cores.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def one_thread() -> contextlib.AbstractContextManager[Any]:
 
 
 def threads_for(size: int) -> contextlib.AbstractContextManager[Any]:
-    """One thread for matrices of at most 512 rows: more would wait for each other longer than they work.
+    """Limit BLAS to one thread for matrices of at most 512 rows, where more threads are slower.
 
     Examples
     --------
@@ -36,5 +36,5 @@ def threads_for(size: int) -> contextlib.AbstractContextManager[Any]:
 
 @lru_cache
 def _libraries() -> ThreadpoolController:
-    """The loaded libraries: looking for them takes milliseconds."""
+    """Return the loaded libraries; cached, since the search takes milliseconds."""
     return ThreadpoolController()

@@ -1,1 +1,1 @@
-"""The private side: a table becomes exact sums."""
+"""Reading of private tables, and exact sums over their rows."""

@@ -15,10 +15,10 @@ from discreet.errors import DataError
 Choose = Callable[[int], Ints]
 
 STAGE = 1 << 17
-"""Rows that are put in the order of their blocks at a time."""
+"""The number of rows that are sorted by block at a time."""
 
 WIDE_ROWS = 1 << 21
-"""Rows of one block in one thread whose sums are kept in 64 bits: 2^21 of them add up to 2^61 at most."""
+"""The most rows of a block per thread whose sums are kept in 64 bits: 2^21 rows add up to 2^61 at most."""
 
 _THREAD_BYTES = 1 << 28
 
@@ -50,7 +50,7 @@ class BlockTotals:
         self._pending[block] = 0
 
     def integers(self) -> Objects:
-        """The sums of each block in units of 2^-40: int64, or Python integers where they would not fit."""
+        """Return the sums of each block in units of 2^-40: int64, or Python integers if they would not fit."""
         for block in range(len(self._pending)):
             self._settle(block)
         return self._whole
@@ -62,7 +62,7 @@ class BlockTotals:
 def block_sums(
     table: Unread, coordinates: Sequence[str], blocks: int, choose: Choose, n_jobs: int | None, progress: Progress
 ) -> Objects:
-    """Read all rows once, in several threads, and sum up the products of some coordinates within each block.
+    """Read all rows once, in several threads, and sum the products of some coordinates within each block.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def block_sums(
     coordinates : sequence of str
         Names of the coordinates.
     blocks : int
-        How many blocks there are.
+        The number of blocks.
     choose : callable
-        The blocks of so many rows.
+        Returns the blocks of a given number of rows.
     n_jobs : int, optional
         Threads; fewer are used where their sums would not fit into memory.
     progress : callable
@@ -98,7 +98,7 @@ def block_sums(
 
 
 class _Stage:
-    """Rows on their way to their blocks: each is written to its place among the rows of its block."""
+    """A buffer that sorts rows by block: each row is written to its place among the rows of its block."""
 
     def __init__(self, width: int, blocks: int, choose: Choose) -> None:
         self._rows = np.zeros((STAGE, width))
@@ -113,7 +113,7 @@ class _Stage:
         self._filled = 0
 
     def take(self, A: Floats, totals: BlockTotals) -> None:
-        """Take rows; a full stage is emptied."""
+        """Add rows to the buffer, and empty it when it is full."""
         while len(A):
             now = A[: STAGE - self._filled]
             self._rows[self._place[self._filled : self._filled + len(now)]] = now
@@ -124,7 +124,7 @@ class _Stage:
             A = A[len(now) :]
 
     def empty(self, totals: BlockTotals) -> None:
-        """Add the rows to their blocks; places that no row was written to hold zeros."""
+        """Add the buffered rows to the totals of their blocks; unused places hold zeros."""
         self._rows[self._place[self._filled :]] = 0.0
         for block, (start, end) in enumerate(zip([0, *self._ends], self._ends)):  # noqa: B905
             if end > start:

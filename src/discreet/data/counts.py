@@ -19,7 +19,7 @@ from discreet.errors import FileFormatError, ParameterError
 
 
 class Histogram:
-    """How many rows have their outcome in each of 2^12 equal cells of its mapped range [-1, 1]; **confidential**.
+    """Counts of an outcome in 2^12 equal cells of its mapped range [-1, 1]; **confidential**.
 
     Weighted rows count their weight, in units of 2^-20.
 
@@ -36,9 +36,9 @@ class Histogram:
         self._counts = counts
 
     def integers(self, span: Span | None = None) -> Objects:
-        """The exact counts of 16 equal parts of a span as Python integers; of all of [-1, 1] by default.
+        """Return the exact counts in 16 equal parts of a span, by default [-1, 1], as Python integers.
 
-        Parts are closed at their low end; the last one of [-1, 1] is closed at both.
+        Parts are closed at their low end; the last one of [-1, 1] is closed at both ends.
         """
         low, high = (-1.0, 1.0) if span is None else span
         if not is_span(low, high):
@@ -49,7 +49,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many rows have the outcome, or the sum of their weights rounded up; **confidential**."""
+        """The number of rows that have the outcome, or the sum of their weights rounded up; **confidential**."""
         return -(-int(self._counts.sum()) >> (sum_bits(self.domain) - 2 * LATTICE_BITS))
 
     def __add__(self, other: Histogram) -> Histogram:
@@ -69,12 +69,12 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_bytes(self) -> bytes:
-        """The exact counts as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        """Return the exact counts as **confidential** bytes, with a version and a digest, to be added elsewhere."""
         return packed("a histogram", {"domain": self.domain.to_dict(), "column": self.column}, [self._counts])
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Histogram:
-        """What `to_bytes` wrote."""
+        """Rebuild from `to_bytes`."""
         facts, arrays = unpacked("a histogram", content)
         if [array.shape for array in arrays] != [(CELLS,)]:
             raise FileFormatError("These bytes are damaged: their parts do not fit together.")
@@ -88,7 +88,7 @@ class Histogram:
 
 
 def refuse_persons(domain: Domain, what: str) -> None:
-    """Refuse to add sums of parts of a table where one person may be in several."""
+    """Refuse to add sums of parts of a table if one person may be in several parts."""
     if domain.unit.person is not None:
         raise ParameterError(
             f"{what} of persons cannot be added: somebody may have rows in both parts, and would count twice. Sum "
@@ -99,7 +99,7 @@ def refuse_persons(domain: Domain, what: str) -> None:
 class Margins:
     """The sums of all coordinates of encoded rows, and of their squares, in exact integers; **confidential**.
 
-    They are the first row and the diagonal of what `Moments` holds, for the cost of reading the rows.
+    They are the first row and the diagonal of the Gram matrix in `Moments`, without matrix products.
     """
 
     def __init__(self, domain: Domain, high: Ints, low: Ints) -> None:
@@ -107,7 +107,7 @@ class Margins:
         self._high, self._low = high, low
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
-        """Entries of the first row and the diagonal of the Gram matrix, in units of 2^-40; see `Moments.integers`."""
+        """Return entries of the Gram matrix's first row and diagonal, in units of 2^-40; see `Moments.integers`."""
         i, j = np.broadcast_arrays(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         i, j = np.minimum(i, j), np.maximum(i, j)
         if np.any((i > 0) & (i != j)):
@@ -117,7 +117,7 @@ class Margins:
 
     @property
     def count(self) -> int:
-        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        """The number of rows, or the sum of their weights rounded up; **confidential**."""
         return -(-int(self.integers([0], [0])[0]) >> sum_bits(self.domain))
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Margins:
 
 
 def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
-    """The counts of some outcomes and the margins of a table, from one reading that needs no matrix product."""
+    """Compute the counts of some outcomes and the margins of a table, in one pass without matrix products."""
     domain, found = table.domain, table.sums(LightPass(table.domain, tuple(columns)))
     histograms = [Histogram(domain, column, own) for column, own in zip(columns, found.counts, strict=True)]
     return tuple(histograms), Margins(domain, found.high, found.low)

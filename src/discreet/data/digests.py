@@ -1,4 +1,4 @@
-"""A digest of rows, whatever their order: whether two readings of a table saw the same rows.
+"""A digest of rows in any order, to check that two readings of a table saw the same rows.
 
 Every entry is mixed with a secret number of its column, the entries of a row are added up and mixed again, and rows are
 added up, modulo 2^64. Rows that differ have the same digest with a probability of about 2^-64, which nobody can raise
@@ -21,12 +21,12 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class Digest:
-    """Digests of rows with secret numbers of their own.
+    """Digests of rows with a set of secret random numbers.
 
     Parameters
     ----------
     columns : int
-        The most columns that rows have.
+        The maximum number of columns.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Digest:
         self._whole, self._secret = drawn[0], drawn[1:]
 
     def of(self, *columns: Floats) -> int:
-        """The digest of rows, which stand side by side in arrays of one or two dimensions."""
+        """Return the digest of rows, given as arrays of one or two dimensions that stand side by side."""
         bits = np.ascontiguousarray(np.column_stack(columns), dtype=np.float64).view(np.uint64)
         rows = _mixed(bits + self._secret[: bits.shape[1]]).sum(axis=1, dtype=np.uint64)
         return int(_mixed(rows + self._whole).sum(dtype=np.uint64))
@@ -50,7 +50,7 @@ class Digest:
 
 
 def _mixed(words: NDArray[Any]) -> Words:
-    """The finaliser of SplitMix64, a permutation of words of 64 bits."""
+    """Apply the finaliser of SplitMix64, a permutation of words of 64 bits."""
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
     mixed: Words = words ^ (words >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Exact moments: products of encoded rows, summed up as integers that are the same however rows were read."""
+"""Exact moments: sums of products of encoded rows, as integers that do not depend on how rows were read."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Moments:
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
-        """Moments of one encoded batch of at most 8,192 rows."""
+        """Compute the moments of one encoded batch of at most 8,192 rows."""
         if not domain.unit.plain:
             raise ParameterError("Moments of one batch are those of rows without persons and weights.")
         total = Total(layout(domain))
@@ -110,31 +110,31 @@ class Moments:
         return Moments(self.domain, *limbs, self.targets)
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
-        """Exact entries of the Gram matrix: int64 where all are below 2^62, else Python integers.
+        """Return exact entries of the Gram matrix: int64 if all are below 2^62, else Python integers.
 
-        In units of 2^-`bits`, and of the largest weight where rows have weights.
+        They are in units of 2^-`bits`, and of the largest weight if rows have weights.
         """
         at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         return integers(self._high[at], self._low[at])
 
     @property
     def bits(self) -> int:
-        """Of the unit of the integers."""
+        """The number b of bits such that the integers are in units of 2^-b."""
         return sum_bits(self.domain)
 
     @property
     def count(self) -> int:
-        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        """The number of rows, or the sum of their weights rounded up; **confidential**."""
         return -(-int(self.integers([0], [0])[0]) >> self.bits)
 
     def equations(self, design: Sequence[str], target: str) -> tuple[Objects, Objects]:
-        """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
+        """Return the exact X'X and X'y of some coordinates, as Python integers in units of 2^-40."""
         X, y, d = np.array(self.domain.indices(design)), self.domain.indices([target])[0], len(design)
         S = self.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
         return S, self.integers(X, np.full(d, y)).astype(object)
 
     def floats(self, indices: list[int]) -> Floats:
-        """A square block of the Gram matrix in float64, in units of the mapped columns."""
+        """Return a square block of the Gram matrix in float64, in units of the mapped columns."""
         rows, columns = np.ix_(indices, indices)
         at = self._at(*np.broadcast_arrays(rows, columns))
         high = np.ldexp(self._high[at].astype(float), LIMB - self.bits)
@@ -142,7 +142,7 @@ class Moments:
         return block
 
     def _at(self, rows: Objects, columns: Objects) -> tuple[Objects, Objects]:
-        """Where products of coordinates stand in the arrays of sums."""
+        """Return the places of products of coordinates in the arrays of sums."""
         if not self.targets:
             return rows, columns
         f, place = len(self._layout.features), np.full(self._layout.size, -1)
@@ -169,7 +169,7 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | Path) -> Moments:
-        """Load what `save` wrote."""
+        """Load moments from a file that `save` wrote."""
         name, versions = Path(path).name, _VERSIONS
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
@@ -192,12 +192,12 @@ class Moments:
         return cls(domain, high, low, targets)
 
     def to_bytes(self) -> bytes:
-        """The exact moments as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        """Return the exact moments as **confidential** bytes, with a version and a digest, to be added elsewhere."""
         return packed("moments", _facts(self.domain, self.targets), [self._high, self._low])
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Moments:
-        """What `to_bytes` wrote.
+        """Rebuild from `to_bytes`.
 
         Examples
         --------
@@ -234,7 +234,7 @@ def _facts(domain: Domain, targets: Sequence[str]) -> dict[str, Any]:
 
 
 def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
-    """The coordinates of outcomes, each named once."""
+    """Return the coordinates of the outcomes; refuse an outcome that is named twice."""
     names = list(targets) if isinstance(targets, Iterable) and not isinstance(targets, str) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("targets must be a list with at least one column name, or None.")
@@ -245,13 +245,13 @@ def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
 
 
 def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
-    """The moments of a table; a sampler restricts products within the features to sampled rows."""
+    """Compute the moments of a table; a sampler restricts products within the features to sampled rows."""
     outcomes = () if targets is None else outcome_names(table.domain, targets)
     found = table.sums(MomentsPass(table.domain, outcomes, sampler=sampler))
     return Moments(table.domain, found.high, found.low, outcomes)
 
 
 def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
-    """The counts of an outcome, which are over all rows that have one, and the moments of a table, from one reading."""
+    """Compute the moments of a table and the counts of an outcome, over all rows that have one, in one reading."""
     found = table.sums(MomentsPass(table.domain, column=column))
     return Histogram(table.domain, column, found.counts[0]), Moments(table.domain, found.high, found.low)

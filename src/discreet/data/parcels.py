@@ -1,4 +1,4 @@
-"""Exact sums as bytes, to be sent or kept: marked as confidential, with their kind, their version and a digest."""
+"""Serialisation of exact sums: bytes marked as confidential, with a kind, a version and a digest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def packed(kind: str, facts: Mapping[str, Any], arrays: Sequence[Ints]) -> bytes:
-    """Facts that are ready for JSON, and arrays of 64-bit integers, as bytes.
+    """Pack JSON-ready facts and arrays of 64-bit integers into bytes.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def packed(kind: str, facts: Mapping[str, Any], arrays: Sequence[Ints]) -> bytes
 
 
 def unpacked(kind: str, content: bytes) -> tuple[dict[str, Any], list[Ints]]:
-    """What `packed` was given; refuse bytes that are damaged, of another kind or of a later version."""
+    """Unpack the bytes of `packed`; refuse damaged ones, and those of another kind or a later version."""
     body = content[len(_BEGINNING) + _DIGEST :]
     if not content.startswith(_BEGINNING):
         raise FileFormatError(f"These bytes are not {kind} of discreet.")

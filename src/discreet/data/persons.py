@@ -1,7 +1,7 @@
-"""Rows put in order by person, so that what each counts is known: in memory, or on disk where they are many.
+"""Rows sorted by person, so that each row's weight is known: in memory, or on disk if there are many.
 
-Numbers and codes of levels are what the source's own reader makes of them, each row by itself. How many rows a person
-has is counted by Arrow in memory, or by DuckDB, which spills to disk: memory does not grow with the table.
+Numbers and codes of levels are read by the source's own reader, row by row. The rows of each person are counted by
+Arrow in memory, or by DuckDB, which spills to disk, so that memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from discreet.domain.values import plain, read_column
 from discreet.errors import MISSING, DataError, DiscreetError
 
 IN_MEMORY = 1 << 28
-"""Rows that need no more bytes than this are put in order in memory."""
+"""Rows of at most so many bytes are sorted in memory."""
 
 _ROWS = 1 << 16
 
 
 class PersonSource(Source):
-    """Rows in the order of persons; **confidential**.
+    """Rows sorted by person; **confidential**.
 
     Parameters
     ----------
     held : Arrow table, or path
-        The rows; those of a file are in a folder of its own, which goes with this object.
+        The rows; a file is in a folder of its own, which is removed with this object.
     domain : Domain
-        The public facts, which name the column of persons.
+        The public facts, including the column of persons.
     folder : Scratch, optional
-        That of the file.
+        The folder of the file.
     """
 
     columnar = True
@@ -56,7 +56,7 @@ class PersonSource(Source):
         self.total = held.num_rows if isinstance(held, pa.Table) else pq.read_metadata(held).num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """Slices of the table, or row groups of the file, in order."""
+        """Return slices of the table, or row groups of the file, in order."""
         if isinstance(self._held, pa.Table):
             table = self._held
             return (table.slice(i, j - i).to_batches(rows) for i, j in spans(table.num_rows, rows * 16))
@@ -68,11 +68,11 @@ class PersonSource(Source):
             yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
 
     def size(self, batch: pa.RecordBatch) -> int:
-        """Number of rows of a batch."""
+        """Return the number of rows of a batch."""
         return int(batch.num_rows)
 
     def kept(self, batch: pa.RecordBatch) -> Bools | None:
-        """Which rows of a batch lack no value, where others are dropped."""
+        """Return which rows of a batch have no missing value, if others are dropped."""
         if self.domain.missing != "drop":
             return None
         held = [~np.isnan(x) if x.dtype.kind == "f" else x >= 0 for x in self._values(batch).values()]
@@ -89,13 +89,13 @@ class PersonSource(Source):
         return rows
 
     def weights(self, batch: pa.RecordBatch) -> Floats:
-        """Each row's own weight, times m/n where its person has n > m rows, rounded down to the grid."""
+        """Return each row's own weight, times m/n if its person has n > m rows, rounded down to the grid."""
         m, n = self.domain.unit.rows_per_person, batch.column("n").to_numpy().astype(np.int64)
         own = batch.column("w").to_numpy().astype(np.int64)
         return np.asarray(np.where(n > m, own * m // np.maximum(n, 1), own), dtype=np.float64)
 
     def persons(self, batch: pa.RecordBatch) -> pa.Array:
-        """Whose each row is."""
+        """Return the person of each row."""
         return batch.column("key")
 
     def _values(self, batch: pa.RecordBatch) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class PersonSource(Source):
 
 
 def by_person(source: Source) -> PersonSource:
-    """The rows of a source in the order of persons."""
+    """Sort the rows of a source by person."""
     domain = source.domain
     with contextlib.closing(source):
         batches, first, size = _batches(source), list[pa.RecordBatch](), 0
@@ -119,14 +119,14 @@ def by_person(source: Source) -> PersonSource:
 
 
 def _batches(source: Source) -> Iterator[pa.RecordBatch]:
-    """All batches of a source as `_plain` makes them."""
+    """Yield all batches of a source, converted by `_plain`."""
     for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
         yield _plain(batch, source.domain)
     source.check_unchanged()
 
 
 def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
-    """Whose each row is, its own weight, and the values of the declared columns; without a batch, no row of these."""
+    """Return the person, weight and values of the declared columns of each row; no rows without a batch."""
     unit, drop, problems = domain.unit, domain.missing == "drop", Problems()
     rows = 0 if batch is None else batch.num_rows
     key, weights, values = pa.nulls(rows, pa.string()), np.full(rows, ALL), {}
@@ -148,7 +148,7 @@ def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
 
 
 def _read(array: pa.Array, name: str, domain: Domain, empty: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Numbers or codes of a column; NaN or -1 where one is missing and may be."""
+    """Read the numbers or codes of a column; NaN or -1 for missing ones, if they are allowed."""
     column = domain.inputs[name]
     if domain.missing == "error":
         return read_column(array, name, column).astype(empty.dtype)
@@ -159,16 +159,16 @@ def _read(array: pa.Array, name: str, domain: Domain, empty: np.ndarray[Any, Any
 
 
 def _in_order(table: pa.Table) -> pa.Table:
-    """The rows of each person together, and how many they are."""
+    """Sort rows by person, and add the number of rows of each person."""
     coded = pc.fill_null(table["key"].combine_chunks().dictionary_encode().indices, -1).to_numpy() + 1
     order, counts = np.argsort(coded, kind="stable"), np.bincount(coded, minlength=1)
     return table.take(pa.array(order)).append_column("n", pa.array(counts[coded[order]])).combine_chunks()
 
 
 def _check_order(source: PersonSource) -> None:
-    """Refuse rows of which those of a person do not stand together, all of them: an engine that failed, unseen.
+    """Refuse rows that are not sorted by person, which would be a silent failure of the database.
 
-    Keys must rise from one person to the next, as bytes, so that nobody comes twice; rows without one stand at the end.
+    Keys must increase from one person to the next, as bytes, so that nobody comes twice; rows without a key come last.
     """
     last, run, most = pa.scalar(None, pa.string()), 0, 0
     for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
@@ -188,7 +188,7 @@ def _check_order(source: PersonSource) -> None:
 
 
 def _rises(firsts: pa.Array) -> bool:
-    """Whether each key is more than the one before, as bytes; a missing one comes last."""
+    """Whether each key is larger than the one before, as bytes; a missing key comes last."""
     here, there = firsts[:-1], firsts[1:]
     more = pc.and_(here.is_valid(), pc.fill_null(pc.greater(there, here), fill_value=True))
     return bool(pc.all(more, min_count=0).as_py())
@@ -198,13 +198,13 @@ _UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Noth
 
 
 def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domain) -> PersonSource:
-    """The same in a file, in a folder that only its owner may read and that is removed with the source."""
+    """Sort rows by person on disk, in a folder that only its owner may read and that is removed with the source."""
     folder, failures = Scratch(), list[DiscreetError]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except DiscreetError as failure:  # which an engine would put into words of its own
+        except DiscreetError as failure:  # DuckDB would replace its message
             failures.append(failure)
             raise
 

@@ -1,4 +1,4 @@
-"""What is computed from outcomes that were declared public: their products, their sums, their largest norm."""
+"""Statistics of outcomes that were declared public: their products, sums and largest norm."""
 
 from __future__ import annotations
 

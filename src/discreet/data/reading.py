@@ -1,6 +1,6 @@
-"""How rows are read: a table with its domain, opened once and read as often as need be, in threads.
+"""Reading rows: a table with its domain, opened once and read as often as needed, in threads.
 
-Progress is told as a fraction, never as a count, for counts are private.
+Progress is reported as a fraction, never as a count, since counts are private.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unread:
-    """The rows of a table that are to be read; **confidential**.
+    """The rows of a table, with the reader and the encoding; **confidential**.
 
     Parameters
     ----------
     reader : Source
-        What reads them: chosen once, checked against the domain, and used for every reading.
+        Reads the rows: chosen once, checked against the domain, and used for every reading.
     domain : Domain
-        How rows are encoded. Bounds may be others than those that the reader was opened with, columns may not.
+        The encoding of rows. Its bounds may differ from those that the reader was opened with, its columns may not.
     n_jobs, progress
         As in `Moments.from_source`.
     rows, left : int
-        How many rows there are, and how many of them are not dropped for a missing value; once they were `checked`.
+        The number of rows, and of those not dropped for a missing value; known after `checked`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Unread:
 
     @classmethod
     def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
-        """Rows from anywhere; the source is checked against the domain before it is scanned."""
+        """Open rows from any source, which is checked against the domain before it is scanned."""
         reader = as_table(source).open(domain)
         if domain.unit.person is not None:
             return cls(reader if isinstance(reader, Remote) else by_person(reader), domain, n_jobs, progress)
@@ -84,7 +84,7 @@ class Unread:
         return cls(reader, domain, n_jobs, progress)
 
     def sums(self, what: Pass) -> PartialSums:
-        """Read all rows once, and sum up what a pass asks for: here in several threads, or wherever the rows are."""
+        """Read all rows once and compute the sums of a pass, in several threads or where the rows are."""
         reader, jobs = self.reader, 1 if what.in_order else None
         with as_progress(self.progress) as report:
             if isinstance(reader, Remote):
@@ -98,7 +98,7 @@ class Unread:
         return found
 
     def _refuse_large(self, what: Pass, jobs: int) -> None:
-        """Refuse sums that need more memory than there is: each thread has its own."""
+        """Refuse sums that need more memory than is available; each thread has its own."""
         needed = (ARRAYS * jobs * (1 if self.domain.unit.plain else 2) + 2) * 8.0 * what.numbers
         d = len(self.domain.entries)
         refuse_beyond(
@@ -112,18 +112,18 @@ class Unread:
         report: Progress = lambda _: None,
         n_jobs: int | None = None,
     ) -> list[T]:
-        """Read all rows once: what each of several threads makes of the batches that it draws.
+        """Read all rows once in several threads, and return the result of each thread.
 
         Parameters
         ----------
         work : callable
-            Goes through the batches of one thread.
+            Processes the batches of one thread.
         size : int, optional
-            The most rows that a batch has.
+            The maximum number of rows of a batch.
         report : callable
             Called with the fraction done.
         n_jobs : int, optional
-            Threads, where they are to be other than the table's.
+            Threads; those of the table by default.
         """
         reader, size = self.reader, size or usual_size(self.domain)
         parts, done, problems = Shared(reader.parts(size)), Done(reader.total, report), Problems()
@@ -137,7 +137,7 @@ class Unread:
         return found
 
     def checked(self) -> Unread:
-        """Read all rows, so that bad data are found: the same table, to be read again.
+        """Read all rows to find bad data, and return the table, to be read again.
 
         A stream that can be read only once is kept in memory.
         """
@@ -163,7 +163,7 @@ class Unread:
 
 
 def _half(progress: bool | Progress, start: float) -> bool | Progress:
-    """One of two readings takes half of the progress that a caller is told; a bar is shown for each."""
+    """Return the progress callback for one of two readings, each half of the progress; a bar is shown for each."""
     return (lambda fraction: progress(start + fraction / 2)) if callable(progress) else progress
 
 
@@ -171,7 +171,7 @@ def _half(progress: bool | Progress, start: float) -> bool | Progress:
 
 
 def threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` stands for."""
+    """Return the number of threads for `n_jobs`."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None or n_jobs == -1:
         return cores
@@ -184,7 +184,7 @@ def threads(n_jobs: int | None) -> int:
 
 
 def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) -> list[T]:
-    """Do the work in so many threads, each drawing from the parts of a source; a failure stops all of them."""
+    """Do the work in several threads, each drawing from the parts of a source; a failure stops all of them."""
     with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
         try:
             futures = [pool.submit(work) for _ in range(jobs)]
@@ -199,7 +199,7 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
 
 
 class Shared:
-    """Parts that threads draw from in turn, a batch at a time; they end for all once one thread stops or fails.
+    """Parts from which threads draw in turn, a batch at a time; they end for all once one thread stops or fails.
 
     Each batch comes with its place in the table: which part it is of, and which batch of that part it is.
     """
@@ -210,7 +210,7 @@ class Shared:
         self._stopped = False
 
     def stop(self) -> None:
-        """Let no thread begin another batch."""
+        """Prevent threads from starting another batch."""
         self._stopped = True
 
     def __enter__(self) -> None:
@@ -237,7 +237,7 @@ class Shared:
 
 @contextlib.contextmanager
 def as_progress(progress: bool | Progress, what: str = "reading") -> Iterator[Progress]:
-    """A callback for a fraction between 0 and 1; True shows a bar on standard error, which goes away at the end."""
+    """Provide a callback for a fraction between 0 and 1; True shows a bar on standard error, removed at the end."""
     if callable(progress) or not progress:
         yield progress if callable(progress) else _silent
         return
@@ -269,12 +269,12 @@ class _Bar:
         self._rich.update(self._task, completed=fraction)
 
     def stop(self) -> None:
-        """Take the bar away and give the terminal back."""
+        """Remove the bar and restore the terminal."""
         self._rich.stop()
 
 
 class Done:
-    """Tells the progress callback how large a part of the rows has been read, in whole percents."""
+    """Reports the fraction of rows read to the progress callback, in whole percents."""
 
     def __init__(self, total: int | None, progress: Callable[[float], None]) -> None:
         self._total, self._progress, self._rows = total, progress, 0
@@ -282,7 +282,7 @@ class Done:
         self._lock = threading.Lock()
 
     def add(self, rows: int) -> None:
-        """So many rows more have been read."""
+        """Add a number of rows that have been read."""
         if not self._total:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Exact sums over rows of any statistic that tells its factors."""
+"""Exact sums over rows of any statistic that defines its factors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class RowSums:
-    """Exact sums of what the rows of a table add to some statistics; **confidential**.
+    """Exact sums of some statistics over the rows of a table; **confidential**.
 
     Parameters
     ----------
     domain : Domain
-        How rows were encoded.
+        The encoding of rows.
     asked : sequence of Summed
         The statistics.
     high, low : array
@@ -42,13 +42,13 @@ class RowSums:
         self._places = RowSumsPass(domain, tuple(asked)).layout.places
 
     def integers(self, block: Block) -> list[Objects]:
-        """The exact parts of a block, in units of 2^-40, or of 2^-60 where rows are weighted."""
+        """Return the exact parts of a block, in units of 2^-40, or of 2^-60 if rows are weighted."""
         places = self._places[Summed(block.statistic, block.rows, block.columns)]
         return [integers(self._high[0, at], self._low[0, at]) for at in places]
 
     @property
     def count(self) -> int:
-        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        """The number of rows, or the sum of their weights rounded up; **confidential**."""
         return -(-int(integers(self._high[0, :1], self._low[0, :1])[0]) >> sum_bits(self.domain))
 
     def __repr__(self) -> str:
@@ -59,12 +59,12 @@ class RowSums:
 
 
 def asked_of(blocks: Sequence[Block]) -> tuple[Summed, ...]:
-    """The statistics of some blocks, each once."""
+    """Return the distinct statistics of some blocks."""
     return tuple(dict.fromkeys(Summed(block.statistic, block.rows, block.columns) for block in blocks))
 
 
 def row_sums(table: Unread, blocks: Sequence[Block]) -> RowSums:
-    """Read all rows once, and sum up exactly what they add to the statistics of some blocks."""
+    """Read all rows once, and sum the statistics of some blocks exactly."""
     asked = asked_of(blocks)
     found = table.sums(RowSumsPass(table.domain, asked))
     return RowSums(table.domain, asked, found.high, found.low)

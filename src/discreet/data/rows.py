@@ -1,7 +1,7 @@
-"""Encoded rows that a solver reads many times: kept in memory where they fit, read anew from their source where not.
+"""Encoded rows that a solver reads many times: kept in memory if they fit, else read again from their source.
 
-All readings must see the same rows, or what a solver finds is the minimiser of no table. So each reading of a source
-has a digest, and another one than the first is refused before anything is released.
+All readings must see the same rows, or the solver's result is the minimiser of no table. So each reading of a source
+has a digest, and a reading whose digest differs from the first is refused before anything is released.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from discreet.errors import DataError
 from discreet.families import Loss
 
 KEEP_BYTES = 1 << 31
-"""Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""
+"""Encoded rows of at most so many bytes are kept in memory; streams that can be read only once always are."""
 
 BLOCK = 8192
 _SPLIT_BITS = 13
 
 
 class Sums(NamedTuple):
-    """Sums over all rows: of the loss, its gradient and its Hessian; and how many rows there are."""
+    """Sums of the loss, its gradient and its Hessian over all rows, and the number of rows."""
 
     value: float
     gradient: Floats
@@ -49,7 +49,7 @@ class Rows:
     design : sequence of str
         Names of the coordinates that x consists of.
     target : str
-        The outcome's column. A number is given in units of the mapped column, a category as the place of its level.
+        The outcome's column. Numbers are in units of the mapped column; a category is the place of its level.
     progress : callable, optional
         Called with the fraction done while the rows are read for the first time.
 
@@ -71,7 +71,7 @@ class Rows:
         width, total = len(self.design) + 1, self._source.total
         self._first: Done | None = Done(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
-        self._digest = Digest(width + 2)  # rows that are turned have a weight and an offset, too
+        self._digest = Digest(width + 2)  # rotated rows also have a weight and an offset
         self._seen: tuple[int, int] | None = None
         if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
             self._kept = self._read_all()
@@ -81,11 +81,11 @@ class Rows:
             raise DataError("There is no row to release anything from. Nothing was released.")
 
     def sums(self, loss: Loss, theta: Floats, label: Callable[[Floats], Floats], *, every: int = 1) -> Sums:
-        """Sums over all rows, or over every so many blocks of kept rows, enlarged to stand for all.
+        """Compute sums over all rows, or over every so many blocks of kept rows, scaled up to all rows.
 
         Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
         points add up exactly inside a block, those of the rest with an error 2^-14 times as large as usual; blocks
-        are added up without error. `privacy.rounding.gradient_error` bounds what is left.
+        are added up without error. `privacy.rounding.gradient_error` bounds the remaining error.
         """
         unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
 
@@ -106,11 +106,11 @@ class Rows:
     def _parts(
         self, loss: Loss, X: Floats, theta: Floats, y: Floats, label: Callable[[Floats], Floats]
     ) -> tuple[Floats, Floats, Floats]:
-        """Of a block's rows: the loss, its slope and its curvature in X theta."""
+        """Return the loss of a block's rows, with its first and second derivatives in X theta."""
         return loss.parts(X @ theta, label(y))
 
     def each(self, work: Callable[[Floats, Floats], Any]) -> list[Any]:
-        """What a function makes of each block of rows (X, y); in one thread, for randomness has one source."""
+        """Apply a function to each block of rows (X, y), in one thread, since randomness has one source."""
         jobs, self._jobs = self._jobs, 1
         try:
             return self._map(work, 1)
@@ -119,7 +119,7 @@ class Rows:
 
     @property
     def blocks(self) -> int:
-        """How many blocks are kept; 0 where rows are read anew each time."""
+        """The number of blocks in memory; 0 if rows are read again each time."""
         return len(self._kept or ())
 
     # ---------------------------------------------------------------- reading
@@ -142,7 +142,7 @@ class Rows:
         return [result for *_, result in found]
 
     def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[tuple[int, int, Any]]:
-        """The digest of each block, its length, and what a function makes of it."""
+        """Return the digest and the length of each block, and the result of a function of it."""
         with shared:
             blocks = self._encode(batch for _, batch in shared)
             return [(self._digest.of(X, y), len(X), _silent(work, (X, y))) for X, y in blocks]
@@ -159,7 +159,7 @@ class Rows:
             yield X, y
 
     def _blocks(self) -> Callable[[Floats], tuple[Floats, Floats]]:
-        """From encoded rows to a block of (X, y), for one thread."""
+        """Return a function from encoded rows to a block (X, y), for one thread."""
         return lambda A: (np.ascontiguousarray(A[:, self._places]) / ONE, self._outcomes(A))
 
     def _outcomes(self, A: Floats) -> Floats:
@@ -189,7 +189,7 @@ def _silent(work: Callable[[Floats, Floats], Any], block: tuple[Floats, Floats])
 
 
 def _joined(blocks: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
-    """Neighbouring blocks put together, as long as they stay within the length of one."""
+    """Join consecutive blocks, up to the length of one block."""
     joined: list[tuple[Floats, Floats]] = []
     pending: list[tuple[Floats, Floats]] = []
     for block in [*blocks, None]:

@@ -1,8 +1,9 @@
-"""Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths.
+"""Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of row norms.
 
-The meat S'S of scores s = u e, and U'U of the inner rows, whose residuals are not clipped, are summed up in a second
-reading, once the half widths are chosen: products for each candidate would take longer. Each statistic is a sum over
-the rows of one reading, so that a row which changes between two of them moves none by more than its own products.
+The score products S'S of s = u e (the middle of the sandwich), and U'U of the inner rows, whose residuals are not
+clipped, are summed in a second reading, once the half widths are chosen: products for each candidate would take longer.
+Each statistic is a sum over the rows of one reading, so that a row which changes between two readings changes none by
+more than its own products.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _Sums:
         return integers(self._high[rows, columns], self._low[rows, columns])
 
     def _square(self, start: int) -> tuple[Ints, Ints]:
-        """Limbs of the square matrix whose first row is there."""
+        """Return the limbs of the square matrix that starts at a row."""
         q = len(self.coordinates.axes)
         return self._high[start : start + q, :q], self._low[start : start + q, :q]
 
@@ -66,21 +67,21 @@ class _Sums:
 class StageSums(_Sums):
     """Exact sums of u u', u e' and e^2 over the rows of a table, in integers of 95 bits; **confidential**.
 
-    e is there for every half width of every outcome. Sums of integers do not depend on order, chunking or threads, so
-    one row changes these by exactly its own products. Sums of parts of a table add up with ``+``.
+    There is one e for every half width of every outcome. Sums of integers do not depend on order, chunking or threads,
+    so one row changes these by exactly its own products. Sums of parts of a table add up with ``+``.
 
     Parameters
     ----------
     domain, coordinates : Domain, Coordinates
-        How rows were encoded, and turned.
+        The encoding of rows, and their rotation.
     high, low : array
-        Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U, where it is there.
+        Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U, if it was summed.
     counts : sequence of array
-        For each outcome, how many of its weighted residuals lie between its half widths.
+        For each outcome, the counts of weighted residuals between its half widths.
     lengths : array
-        How many rows lie between the edges of lengths; empty where there are none.
+        The counts of row norms between the edges; empty if there are no edges.
     rows : int
-        How many rows there are.
+        The number of rows.
 
     Examples
     --------
@@ -105,51 +106,51 @@ class StageSums(_Sums):
 
     @property
     def count(self) -> int:
-        """How many rows there are; **confidential**."""
+        """The number of rows; **confidential**."""
         return self._rows
 
     def integers(self, block: Block, chosen: Sequence[int] = ()) -> list[Objects]:
-        """The exact statistic of a block: diagonal and upper triangle of U'U, all values of another.
+        """Return the exact statistic of a block: diagonal and upper triangle of U'U, all values of any other.
 
-        In units of 2^-40, or of 2^-60 where rows are weighted.
+        Units are 2^-40, or 2^-60 if rows are weighted.
 
         Parameters
         ----------
         block : Block
-            Of the same coordinates; see `privacy.events.coordinates.stage_block`.
+            A block of the same coordinates; see `privacy.events.coordinates.stage_block`.
         chosen : sequence of int
             For each outcome, the place of its half width; needed for U'E and E'E.
         """
         return block.kind.from_stage(self, block, chosen)
 
     def matrix(self, place: int) -> list[Objects]:
-        """Diagonal and upper triangle of U'U, or of A'A of the outcome at a place."""
+        """Return diagonal and upper triangle of U'U, or of A'A of the outcome at a place."""
         start, q = sum(map(len, self.coordinates.widths)), len(self.coordinates.axes)
         if len(self._high) == start:
             raise ValueError("U'U was left out of these sums")
         return _triangle(*self._square(start + place * q))
 
     def residual_counts(self, outcome: str) -> Objects:
-        """How many weighted residuals lie between the half widths of an outcome."""
+        """Return the counts of weighted residuals between the half widths of an outcome."""
         counts: Objects = self._counts[self.coordinates.outcomes.index(outcome)].astype(object)
         return counts * (1 << 2 * LATTICE_BITS)
 
     def norm_counts(self) -> Objects:
-        """How many rows have a norm between the edges."""
+        """Return the counts of row norms between the edges."""
         return self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)
 
     def cross(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
-        """U'E at the chosen half widths, line by line."""
+        """Return U'E at the chosen half widths, row by row."""
         rows, q = self._residuals(outcomes, chosen), len(self.coordinates.axes)
         return self._at(np.tile(rows, q), np.repeat(np.arange(q), len(rows)))
 
     def squares(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
-        """The sums of e^2 at the chosen half widths."""
+        """Return the sums of e^2 at the chosen half widths."""
         rows = self._residuals(outcomes, chosen)
         return self._at(rows, np.full(len(rows), len(self.coordinates.axes)))
 
     def _residuals(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
-        """Lines of the sums that belong to the chosen half widths of some outcomes."""
+        """Return the rows of the sums for the chosen half widths of some outcomes."""
         own = self.coordinates
         starts, places = np.cumsum([0, *map(len, own.widths)]), [own.outcomes.index(name) for name in outcomes]
         return np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
@@ -171,14 +172,14 @@ class StageSums(_Sums):
 
 
 class MeatSums(_Sums):
-    """Exact sums of s s' over the rows of a table, s = u e the scores of each outcome; **confidential**.
+    """Exact score products: sums of s s' over rows, with s = u e the scores of each outcome; **confidential**.
 
-    Where there is one outcome, also of u u' over the inner rows: those whose residual is not clipped.
+    With a single outcome, also sums of u u' over the inner rows, whose residuals are not clipped.
 
     Parameters
     ----------
     domain, coordinates : Domain, Coordinates
-        How rows were encoded, and turned; with one half width for each outcome.
+        The encoding of rows, and their rotation, with one half width for each outcome.
     high, low : array
         Limbs of the sums: S'S of the first outcome, then of the next; inner U'U at the end.
 
@@ -191,19 +192,19 @@ class MeatSums(_Sums):
     """
 
     def integers(self, block: Block) -> list[Objects]:
-        """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
+        """Return diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
 
-        In units of 2^-40, or of 2^-60 as other weighted sums.
+        Units are 2^-40, or 2^-60 as for other weighted sums.
 
         Parameters
         ----------
         block : Block
-            Of the same coordinates.
+            A block of the same coordinates.
         """
         return block.kind.from_second_reading(self, block)
 
     def matrix(self, place: int) -> list[Objects]:
-        """Diagonal and upper triangle of S'S of the outcome at a place, or of inner U'U at the end."""
+        """Return diagonal and upper triangle of S'S of the outcome at a place, or of inner U'U at the end."""
         q = len(self.coordinates.axes)
         if (place + 1) * q > len(self._high):
             raise ValueError("inner rows are those of a single outcome, without persons and weights")
@@ -223,19 +224,19 @@ class MeatSums(_Sums):
 
 
 def _triangle(high: Ints, low: Ints) -> list[Objects]:
-    """Diagonal and upper triangle of a square matrix, from its limbs."""
+    """Return diagonal and upper triangle of a square matrix, given its limbs."""
     above = np.triu_indices(len(high), k=1)
     return [integers(high.diagonal(), low.diagonal()), integers(high[above], low[above])]
 
 
 def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
-    """The same stage with the chosen half widths alone: e is that of the stage, to the last bit."""
+    """Return the stage with the chosen half widths only; its e are the same, bit for bit."""
     own = zip(coordinates.widths, chosen, strict=True)
     return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
 
 
 def staged(table: Unread, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
-    """Read all rows once, and sum them up exactly in the coordinates of a stage, with U'U of all rows or without."""
+    """Read all rows once, and sum them exactly in the coordinates of a stage, with or without U'U of all rows."""
     coordinates.check(table.domain)
     found = table.sums(StagePass(table.domain, coordinates, gram))
     *counts, lengths, rows = found.counts
@@ -243,9 +244,9 @@ def staged(table: Unread, coordinates: Coordinates, *, gram: bool = True) -> Sta
 
 
 def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
-    """Read all rows and sum up the scores of each outcome at its chosen half width; with radii, those of persons.
+    """Read all rows and sum the score products of each outcome at its chosen half width; with radii, clustered.
 
-    A single outcome has the products of its inner rows, too, unless scores are those of persons.
+    A single outcome also has the products of its inner rows, unless scores are clustered.
     """
     own = at_widths(coordinates, chosen)
     own.check(table.domain)
@@ -254,29 +255,29 @@ def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: 
 
 
 class Staged(Protocol):
-    """The exact sums of a stage over all rows, from one reading."""
+    """A function that returns the exact sums of a stage from one reading."""
 
     def __call__(self, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
-        """In these coordinates; with U'U of all rows, or without."""
+        """Sum all rows in these coordinates, with or without U'U of all rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Readings:
-    """What a release in stages asks of a table, again and again; **confidential**.
+    """The readings of a table that a release in stages uses; **confidential**.
 
     Parameters
     ----------
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     light : callable
-        From names of outcomes to their histograms, and the margins of all columns.
+        Maps names of outcomes to their histograms, and the margins of all columns.
     staged : callable
-        From the coordinates of a stage to the exact sums in them; with ``gram=False`` without U'U.
+        Maps the coordinates of a stage to the exact sums in them; without U'U if ``gram=False``.
     meat : callable
-        From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
-        shortened to, to the exact sums of scores.
+        Maps the coordinates of a stage, the places of its half widths, and the norms to which scores of persons are
+        clipped, to the exact score products.
     row_sums : callable
-        From blocks to the exact sums of any other statistics of the mapped columns.
+        Maps blocks to the exact sums of any other statistics of the mapped columns.
 
     Examples
     --------
@@ -293,7 +294,7 @@ class Readings:
 
     @classmethod
     def of(cls, table: Unread) -> Readings:
-        """Of rows that can be read more than once."""
+        """Build the readings of rows that can be read more than once."""
         stages = partial(staged, table), partial(meat, table)
         return cls(table.domain, partial(light, table), *stages, partial(row_sums, table))
 

@@ -23,36 +23,36 @@ Left = Callable[[Floats], Floats]
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
 ARRAYS = 5
-"""How many arrays a running sum holds."""
+"""The number of arrays that a running sum holds."""
 
 _PART = float(1 << WEIGHT_BITS)
 _SMALL = 1 << (62 - LIMB - 1)
 
 
 def sum_bits(domain: Domain) -> int:
-    """Sums of products are integers in units of 2^-40, and those of weighted rows in units of 2^-60."""
+    """Return b such that sums of products are integers in units of 2^-b: 40, or 60 if rows are weighted."""
     return 2 * LATTICE_BITS + (0 if domain.unit.plain else WEIGHT_BITS)
 
 
 class Products(Protocol):
-    """What is summed up of each batch."""
+    """The products that are summed over each batch."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the array of sums."""
+        """The shape of the array of sums."""
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total.
 
-        A has a row of the table a line; `work` is an array of the shape of the total. `left` makes of lines what stands
-        on the left of each product: themselves, or a part of their multiples by the weights of the rows.
+        A has one row for each row of the table; `work` is an array of the shape of the total. `left` maps rows to the
+        left factor of each product: themselves, or a part of their products with the row weights.
         """
 
 
 class Total:
     """A running sum of products in exact integers.
 
-    Weighted rows are summed up in two parts. With q the weight in units of 2^-20 and z a coordinate, both integers of
+    Weighted rows are summed in two parts. With q the weight in units of 2^-20 and z a coordinate, both integers of
     at most 2^20, q z = 2^20 h + l with h and l of at most 2^20: sums of h z' and of l z' are as exact as those of z z'.
     """
 
@@ -63,7 +63,7 @@ class Total:
         self._rows = self._pending = 0
 
     def add(self, A: Floats, sampled: Bools | None = None, weights: Floats | None = None) -> None:
-        """Add the products of a batch, with the weights of its rows in units of 2^-20 where they have any."""
+        """Add the products of a batch, with the weights of its rows, if any, in units of 2^-20."""
         if (weights is None) != (self._rest is None):
             raise AssertionError("rows have weights, or none of them has")
         if weights is None or self._rest is None:
@@ -74,7 +74,7 @@ class Total:
         self._rest._add(A, sampled, lambda Z: Z * q - np.floor(Z * q / _PART) * _PART)
 
     def _add(self, A: Floats, sampled: Bools | None, left: Left) -> None:
-        """Sums over at most 8,192 rows are integers of at most 2^53, exact in float64."""
+        """Add sums over at most 8,192 rows: integers of at most 2^53, exact in float64."""
         if len(A) > EXACT_ROWS:
             raise AssertionError("a batch is too long for an exact product")
         if self._rows + len(A) > EXACT_ROWS:
@@ -91,7 +91,7 @@ class Total:
             self._limbs()
 
     def limbs(self) -> tuple[Ints, Ints]:
-        """High and low limbs of the sum so far, in units of 2^-40, or of 2^-60 where rows have weights."""
+        """Return high and low limbs of the sum so far, in units of 2^-40, or of 2^-60 if rows have weights."""
         self._settle()
         high, low = self._limbs()
         if self._rest is None:
@@ -114,21 +114,21 @@ def _itself(Z: Floats) -> Floats:
 
 
 def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
-    """The same sum with a low limb of 32 bits."""
+    """Carry into the high limb, so that the low limb has 32 bits."""
     return high + (low >> LIMB), low & ((1 << LIMB) - 1)
 
 
 class PartialSums:
-    """What one pass finds in some of the rows: limbs of sums of products, and counts; **confidential**.
+    """The result of one pass over some rows: limbs of sums of products, and counts; **confidential**.
 
-    Those of disjoint rows add up with ``+`` to those of all of them, in whatever order.
+    Results of disjoint rows add up with ``+`` to the result of all of them, in any order.
 
     Parameters
     ----------
     high, low : array
         Limbs of the sums of products.
     counts : sequence of array
-        Other sums of whole numbers.
+        Other sums of integers.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class PartialSums:
 
     @classmethod
     def of(cls, total: Total, *counts: Ints) -> PartialSums:
-        """Of a running sum."""
+        """Build from a running sum."""
         return cls(*total.limbs(), counts)
 
     def __add__(self, other: PartialSums) -> PartialSums:
@@ -153,16 +153,16 @@ class PartialSums:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of all arrays."""
+        """The shapes of all arrays."""
         return tuple(array.shape for array in (self.high, self.low, *self.counts))
 
     def to_bytes(self) -> bytes:
-        """**Confidential** bytes."""
+        """Return the sums as **confidential** bytes."""
         return packed("sums", {}, [self.high, self.low, *self.counts])
 
     @classmethod
     def from_bytes(cls, content: bytes) -> PartialSums:
-        """What `to_bytes` wrote."""
+        """Rebuild from `to_bytes`."""
         high, low, *counts = unpacked("sums", content)[1]
         return cls(high, low, counts)
 
@@ -174,12 +174,12 @@ class PartialSums:
 
 
 def joined(parts: Sequence[PartialSums]) -> PartialSums:
-    """The sums of all parts together."""
+    """Add the sums of all parts."""
     return reduce(add, parts)
 
 
 def integers(high: Ints, low: Ints) -> Objects:
-    """What limbs stand for: int64 where all are below 2^62, else Python integers."""
+    """Return the integers of limbs: int64 if all are below 2^62, else Python integers."""
     if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
         narrow: Objects = (high << LIMB) + low
         return narrow

@@ -1,6 +1,6 @@
-"""The door: what people pass as rows, as X or as y is looked at here, once, and becomes one object of ours.
+"""Conversion of user input: rows, X and y are inspected here, once, and become one internal object.
 
-Which declared columns it is about is told here too, by its names. Errors quote no data.
+Columns are also matched to declared ones here, by name. Errors quote no data.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from discreet.errors import DataError, DomainError, ParameterError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows as people pass them, whose kind is known; **confidential**.
+    """Rows as passed by the user, with the reader for their kind; **confidential**.
 
     Parameters
     ----------
     reader : callable
-        What reads this kind of rows: takes `held` and a domain.
+        Reads this kind of rows: takes `held` and a domain.
     held : tuple
         The rows. Those in memory are a matrix or named columns, and outcomes that came beside them, if any.
     names : list of str
-        The columns of X, where they are in memory; x0, x1, ... for a matrix.
+        The columns of X, if they are in memory; x0, x1, ... for a matrix.
     named : bool
         Whether columns have names of their own.
     rows : int, optional
-        How many rows of X are in memory.
+        The number of rows of X, if they are in memory.
 
     Examples
     --------
@@ -68,20 +68,20 @@ class Table:
     rows: int | None = None
 
     def open(self, domain: Domain) -> Source:
-        """A reader of the rows, with its columns checked against the domain before anything is scanned."""
+        """Return a reader of the rows; its columns are checked against the domain before anything is scanned."""
         return self.reader(*self.held, domain)
 
     def beside(self, y: Outcomes, names: Sequence[str] | None = None) -> Table:
-        """The same rows of X with their outcomes, under names other than their own where these are given."""
+        """Return a table of X with outcomes, renamed if names are given."""
         if not self.named:
             return replace(self, held=(self.held[0], y.matrix()))
         return replace(self, held=(self.held[0], list(zip(names or y.names, y.columns(), strict=True))))
 
     def counted(self, domain: Domain, columns: Mapping[str, Any]) -> Table:
-        """The same rows with columns beside them that tell whose each row is, and what it counts."""
+        """Return a table with additional columns for the person and the weight of each row."""
         if self.named:
             return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
-        self.open(domain.of_rows())  # which finds another number of columns than is declared
+        self.open(domain.of_rows())  # refuses a number of columns other than declared
         blocks = [block for block in self.held if block is not None]
         cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
         named = dict(zip(domain.columns, cells, strict=True))
@@ -101,25 +101,25 @@ class Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes:
-    """What is passed as y: one column or several; **confidential**.
+    """The outcomes passed as y: one column or several; **confidential**.
 
     Parameters
     ----------
     values : array or list
         Cells in rows and columns, or a list of series, Arrow arrays or lists of cells.
     names : list of str or None
-        Their names; None for one that has none.
+        Their names; None for an outcome without a name.
     """
 
     values: Any
     names: list[str | None]
 
     def columns(self) -> list[Any]:
-        """Each outcome by itself."""
+        """Return each outcome by itself."""
         return self.values if isinstance(self.values, list) else list(self.values.T)
 
     def matrix(self) -> np.ndarray[Any, Any]:
-        """The outcomes as numbers, in a column each."""
+        """Return the outcomes as numbers, one column each."""
         if not isinstance(self.values, list):
             return as_matrix("y", self.values)
         columns = [as_matrix("y", column, column=True) for column in self.values]
@@ -139,7 +139,7 @@ class Outcomes:
 
 
 def as_table(source: Any) -> Table:
-    """Rows from anywhere: a path, several, a frame, an Arrow table or stream, a query, an array, or a pair (X, y)."""
+    """Convert rows to a table: one or more paths, a frame, Arrow table or stream, query, array, or pair (X, y)."""
     if isinstance(source, Table):
         return source
     if is_address(source):
@@ -174,24 +174,24 @@ def as_table(source: Any) -> Table:
 
 
 def as_engine(source: Any) -> Engine | None:
-    """The engine that keeps the rows, where they are kept by one."""
+    """Return the engine that holds the rows, or None."""
     if isinstance(source, Engine):
         return source
     return SparkEngine(source) if is_spark(source) else DaskEngine(source) if is_dask(source) else None
 
 
 def written(path: str | Path, **file: Any) -> Table:
-    """A file that is written in another way than its domain says; see `FileFormat`."""
+    """Return the table of a file whose format differs from that of the domain; see `FileFormat`."""
     return Table(lambda paths, domain: open_files(paths, domain.with_file(**file)), ([path],), [])
 
 
 def open_source(source: Any, domain: Domain) -> Source:
-    """A reader of rows from anywhere."""
+    """Return a reader of rows from any source."""
     return as_table(source).open(domain)
 
 
 def as_features(X: Any) -> Table:
-    """The features: a table, if X is one, or a matrix of numbers."""
+    """Convert X to a table of features: named columns, or a matrix of numbers."""
     features = _in_memory(X)
     if not features.names:
         raise DataError(
@@ -201,7 +201,7 @@ def as_features(X: Any) -> Table:
 
 
 def _in_memory(X: Any) -> Table:
-    """Named columns, or a matrix of numbers."""
+    """Convert data in memory to a table of named columns, or of a matrix of numbers."""
     if _is_frame(X):
         columns, names = named_columns(X)
         return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
@@ -227,12 +227,12 @@ def _has_columns(value: Any) -> bool:
 
 
 def _is_arrow(value: Any) -> bool:
-    """Whether a value is an Arrow table in memory, or at once turned into one."""
+    """Whether a value is an Arrow table in memory, or can be converted to one at once."""
     return isinstance(value, (pa.Table, pa.RecordBatch)) or is_polars(value)
 
 
 def _arrow(value: Any) -> pa.Table:
-    """An Arrow table of what `_is_arrow` finds."""
+    """Convert a value that `_is_arrow` accepts to an Arrow table."""
     if isinstance(value, pa.Table):
         return value
     return pa.Table.from_batches([value]) if isinstance(value, pa.RecordBatch) else pa.table(value)
@@ -242,7 +242,7 @@ def _arrow(value: Any) -> pa.Table:
 
 
 def as_outcomes(y: Any, *, several: bool = False) -> Outcomes:
-    """The outcome of every row, or several."""
+    """Convert y to outcomes: one for every row, or several."""
     if y is None:
         raise DataError("The model requires y to be passed, but the target y is None: give the outcome of every row.")
     found = _outcomes(y)
@@ -259,7 +259,7 @@ def as_outcomes(y: Any, *, several: bool = False) -> Outcomes:
 
 
 def as_numbers(y: Any) -> Floats:
-    """Outcomes to compare predictions with, in a column each."""
+    """Convert outcomes to numbers, one column each, to compare predictions with."""
     if y is None:
         raise DataError("The target y is None: give the outcome of every row.")
     columns = _arrow(y).columns if _is_arrow(y) else [y if _is_frame(y) else _column(y)]
@@ -275,7 +275,7 @@ def check_finite(name: str, matrix: Any) -> None:
 
 
 def _outcomes(y: Any) -> Outcomes:
-    """The columns of y with their names."""
+    """Return the columns of y with their names."""
     if isinstance(y, Mapping):
         return Outcomes(list(y.values()), list(y))
     if _is_series(y):
@@ -305,7 +305,7 @@ def _name(name: Any) -> str | None:
 
 
 def _column(y: Any) -> Any:
-    """A polars series, or another one that offers an Arrow stream, as an Arrow array; others as they are."""
+    """Convert a polars series, or another that offers an Arrow stream, to an Arrow array; return others unchanged."""
     if isinstance(y, (pa.Array, pa.ChunkedArray)) or _is_series(y) or not hasattr(y, "__arrow_c_stream__"):
         return y
     try:
@@ -315,7 +315,7 @@ def _column(y: Any) -> Any:
 
 
 def check_pair(X: Table, y: Outcomes) -> None:
-    """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
+    """Refuse rows that no model can use, whatever its domain; values in named columns are not inspected."""
     if check_lengths([X.rows or 0, *map(len, y.columns())]) == 0:
         raise DataError("There is no row in X and y.")
     if not X.named:
@@ -324,7 +324,7 @@ def check_pair(X: Table, y: Outcomes) -> None:
 
 
 def as_row_weights(sample_weight: Any, rows: int | None) -> Floats:
-    """Weights of the rows of a fit: a column of numbers, one for each row of X."""
+    """Convert the weights of a fit to a vector of numbers, one for each row of X."""
     weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
     check_finite("sample_weight", weights)
     if weights.shape != (rows, 1):
@@ -333,7 +333,7 @@ def as_row_weights(sample_weight: Any, rows: int | None) -> Floats:
 
 
 def as_weights(sample_weight: Any, rows: int) -> Floats | None:
-    """Weights of the rows of a score, which is a matter of whoever computes it: no release depends on them."""
+    """Convert the weights of a score, on which no release depends, to a vector of numbers."""
     if sample_weight is None:
         return None
     weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
@@ -349,7 +349,7 @@ def as_weights(sample_weight: Any, rows: int) -> Floats | None:
 
 
 def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[list[str], list[str]]:
-    """Features and outcomes of an X whose columns a domain declares; outcomes may have no names."""
+    """Return the names of features and outcomes, given an X whose columns are declared; outcomes may have no names."""
     targets = [str(name) for name in names] if None not in names else _unnamed(domain, X, len(names))
     if not X.named:
         own = set(targets)
@@ -358,7 +358,7 @@ def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[li
 
 
 def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
-    """The declared columns that outcomes without names stand for: all but the features, or the last beside a matrix."""
+    """Return the columns of outcomes without names: all but the features, or the last ones if X is a matrix."""
     if not X.named:
         return list(domain.columns)[-count:]
     features = set(X.names)
@@ -373,7 +373,7 @@ def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
 
 
 def declared_table(source: Any, domain: Any, method: str) -> tuple[Table, Domain]:
-    """A source whose columns have names, and the declared domain."""
+    """Return the table of a source and its domain; refuse columns without names."""
     if not isinstance(domain, Domain):
         raise DomainError(f"{method} needs domain=, the public bounds of the columns.")
     table = as_table(source)
@@ -383,7 +383,7 @@ def declared_table(source: Any, domain: Any, method: str) -> tuple[Table, Domain
 
 
 def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
-    """The domain with a formula's columns, the outcome and the features."""
+    """Return the domain with a formula's columns, the outcome and the features."""
     found, target, features = read_formula(formula, domain)
     if target is None:
         raise ParameterError(f"{formula}: name the outcome left of '~'.")
@@ -391,7 +391,7 @@ def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
 
 
 def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[str] | None) -> list[str]:
-    """The features: those named, or all columns that can explain the outcomes, which are columns too."""
+    """Return the features: those named, or all columns that can explain the outcomes."""
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
     own = set(outcomes)
@@ -402,7 +402,7 @@ def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[st
 
 
 def design_matrix(X: Any, domain: Domain) -> Floats:
-    """Features in the user's units, categories one-hot without the first level."""
+    """Return features in the user's units, with categories one-hot without the first level."""
     encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
     pieces = [np.empty((0, len(places)))]

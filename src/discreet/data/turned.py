@@ -1,4 +1,4 @@
-"""Rows in private coordinates that a solver reads many times: u, and a weight and an outcome for each."""
+"""Rotated rows that a solver reads many times: u, with a weight and an outcome for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TurnedRows(Rows):
     table : Unread
         The private rows.
     coordinates : Coordinates
-        How they are turned.
+        The rotation of the rows.
     target : str
         The outcome's column, as for `Rows`.
     exposure : str, optional

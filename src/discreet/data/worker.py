@@ -1,7 +1,7 @@
-"""What workers of an engine run: a task and some rows become an answer, which holds exact sums or what is wrong.
+"""The code that workers of an engine run: a task and some rows give an answer, with exact sums or errors.
 
 Workers need numpy and pyarrow only. They release nothing, print nothing and log nothing. A task holds public facts. An
-answer is **confidential**; what it tells of bad data are the same words as anywhere, which quote no value.
+answer is **confidential**; its errors about bad data have the same words as elsewhere, which quote no value.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _ANSWER = "an answer"
 
 
 def task(what: Pass) -> bytes:
-    """A pass as bytes, which hold public facts only."""
+    """Serialise a pass to bytes, which hold public facts only."""
     facts = {"discreet": __version__, "kind": what.kind, "domain": what.domain.to_dict(), "facts": what.facts()}
     return json.dumps(facts).encode()
 
 
 def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
-    """The answer for Arrow record batches: what an engine calls for each part of a table.
+    """Return the answer for Arrow record batches; an engine calls this for each part of a table.
 
     Parameters
     ----------
     task : bytes
-        As `Engine.answers` is given it.
+        The task that `Engine.answers` was given.
     batches : iterable of pyarrow.RecordBatch
-        Rows of one part, with the declared columns among theirs. Errors of their producer are passed on, so that the
+        Rows of one part, with at least the declared columns. Errors of their producer are passed on, so that the
         engine can try again.
     """
     iterator, failures = iter(batches), list[BaseException]()
@@ -70,23 +70,23 @@ def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def answer_for_frame(task: bytes, frame: Any) -> bytes:
-    """The answer for a pandas frame."""
+    """Return the answer for a pandas frame."""
     return _answered(task, lambda domain: FrameSource(named_columns(frame), (), domain), [])
 
 
 def answer_size(task: bytes) -> int:
-    """The most bytes that the sums of an answer have, before they are packed."""
+    """Return the maximum number of bytes of an answer's sums, before they are packed."""
     what = _pass(task)
     return 8 * sum(math.prod(shape) for shape in _summed(what, _PartSource(iter(()), what.domain)).shapes)
 
 
 def merged(answers: Iterable[bytes]) -> bytes:
-    """One answer for the rows of several."""
+    """Merge several answers into one."""
     return _sealed(*_opened(answers))
 
 
 def sums(what: Pass, answers: Iterable[bytes]) -> PartialSums:
-    """The sums of a pass over all rows, from the answers for all parts of them; raise what is wrong with any."""
+    """Return the sums of a pass over all rows, from the answers for all parts; raise their errors, if any."""
     nothing = _summed(what, _PartSource(iter(()), what.domain))
     _, found, problems = _opened(itertools.chain([_sealed(_digest(task(what)), nothing, [])], answers))
     told = Problems()
@@ -107,7 +107,7 @@ class _PartSource(BatchSource):
             super().__init__(self._first.schema, domain)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, of the declared columns alone."""
+        """Return the batches."""
         yield from itertools.chain([] if self._first is None else [self._first], self._rest)
 
 
@@ -117,7 +117,7 @@ def _answered(task: bytes, opened: Callable[[Domain], Source], failures: list[Ba
         return _sealed(_digest(task), _summed(what, opened(what.domain)), [])
     except DiscreetError as error:
         return _sealed(_digest(task), None, [[type(error).__name__, *error.args]])
-    except Exception as error:  # whose words may quote data
+    except Exception as error:  # its message may quote data
         if error in failures:
             raise
         line = f"A worker failed with {type(error).__name__}. What it said is withheld, for it may quote data."
@@ -135,7 +135,7 @@ def _pass(task: bytes) -> Pass:
 
 
 def _summed(what: Pass, reader: Source) -> PartialSums:
-    reader = reader if what.domain.unit.person is None else by_person(reader)  # whose rows are all in this part
+    reader = reader if what.domain.unit.person is None else by_person(reader)  # a person's rows are all in this part
     problems, size = Problems(), what.size(columnar=reader.columnar)
     batches = itertools.chain.from_iterable(reader.parts(size))
     with np.errstate(**SILENT), short_buffers():
@@ -154,7 +154,7 @@ def _sealed(digest: str, found: PartialSums | None, problems: list[list[str]]) -
 
 
 def _opened(answers: Iterable[bytes]) -> tuple[str, PartialSums | None, list[list[str]]]:
-    """The task that answers are for, their sums together, and what is wrong."""
+    """Return the digest of the task of some answers, the total of their sums, and their errors."""
     digests: set[str] = set()
     found: PartialSums | None = None
     problems: list[list[str]] = []
@@ -172,6 +172,6 @@ def _opened(answers: Iterable[bytes]) -> tuple[str, PartialSums | None, list[lis
 
 
 def _error(kind: str, lines: list[str]) -> DiscreetError:
-    """An error that a worker met."""
+    """Rebuild an error that a worker met."""
     own = getattr(errors, kind, DataError)
     return own(*lines) if isinstance(own, type) and issubclass(own, DiscreetError) else DataError(*lines)

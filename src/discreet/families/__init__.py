@@ -1,4 +1,4 @@
-"""All that differs between models of numbers, classes and counts: one object a family, in one table."""
+"""Families: everything that differs between models of numbers, classes and counts, one object per family."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.families.normal import NORMAL, Squared
 from discreet.families.poisson import POISSON, Poisson
 
 FAMILIES: dict[Link, Family] = {family.link: family for family in (NORMAL, LOGISTIC, POISSON, HINGE)}
-"""The table of families, by link: a new family is a file of this folder, and its place here."""
+"""All families by link; a new family is a file of this folder and an entry here."""
 
 
 def _losses() -> dict[str, type[Loss]]:

@@ -1,6 +1,6 @@
 """Families of outcomes: a loss with the facts that privacy needs, a mean, labels, a simulator, and words for people.
 
-A `Loss` is convex in eta = x'theta, with bounded slope and curvature. It says what one row can do at most, per unit of
+A `Loss` is convex in eta = x'theta, with bounded slope and curvature. Its bounds on one row are per unit of
 the row's norm: `slope`, the largest |f'|; `span`, the length of the interval of f' for one row; `curvature`, the
 largest f''. `one_signed`: f' never changes its sign, for any row. `bell`: with s = |f'|/slope, f'' is at most
 4 curvature s (1 - s); so it vanishes where the slope is largest. `share`: how much of epsilon may go to curvature where
@@ -23,7 +23,7 @@ from discreet.core.arrays import Floats, Ints
 from discreet.domain import Domain
 
 Link = str
-"""The name of a link function, which stands for its family in files: "identity", "logit", "log", "sign"."""
+"""The name of a link function, which identifies its family in files: "identity", "logit", "log", "sign"."""
 
 Label = Callable[[Floats], Floats]
 """Converts an encoded outcome column to the y of a loss."""
@@ -64,7 +64,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome's column, and its classes where it has any: public facts, never read off the data.
+    """The outcome's column, and its classes if any: public facts, never read from the data.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Outcome:
     classes : tuple, optional
         The classes, in order.
     level : int, optional
-        The one level that is asked for, of a category of several.
+        The level that is modelled against all others of a category.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Family(ABC):
     Attributes
     ----------
     name, link : str
-        Its name, and its link function, by which files and tables of shares know it.
+        Its name, and its link function, which identifies it in files and tables of shares.
     words : FamilyWords
         Words for people.
     losses : tuple of type
@@ -120,7 +120,7 @@ class Family(ABC):
     example : object
         A declared column of such outcomes, for made-up tables.
     linear : bool
-        Whether the linear predictor is the predicted outcome itself, and losses take outcomes mapped to [-1, 1].
+        Whether the linear predictor is the predicted outcome, and losses take outcomes mapped to [-1, 1].
     classes : bool
         Whether outcomes are classes; more than two of them have a linear predictor each.
     largest : float, optional
@@ -132,7 +132,7 @@ class Family(ABC):
     stepped : bool
         Whether the statistics at a fitted model lead to a better one, by one Newton step.
     led : bool
-        Whether least squares for the outcome say beforehand where the model is expected.
+        Whether a least-squares fit of the outcome gives a first guess of the model.
     exposed : bool
         Whether the logarithm of an exposure may be added to the predictor.
     """
@@ -165,33 +165,33 @@ class Family(ABC):
         return 1.0
 
     def covers(self, loss: Loss, most: float) -> bool:
-        """Whether a loss is meant for all outcomes up to `most`."""
+        """Whether a loss covers all outcomes up to `most`."""
         return True
 
     # ---------------------------------------------------------------- outcomes
 
     def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
-        """The outcome of a model, or a refusal where it is not of this family; `method` is named in refusals."""
+        """The outcome of a model; refuse one that is not of this family, naming `method`."""
         column = domain.entries[domain.target(target)].column
         domain.columns[column].as_number(column, method)
         return Outcome(target, column)
 
     @abstractmethod
     def label(self, domain: Domain, column: str, place: int = 1) -> Label:
-        """Converts the encoded outcome column to the y of the loss: of classes, 1 for the class at `place`, else 0."""
+        """The map from encoded outcomes to the y of the loss; for classes, 1 for that at `place`, else 0."""
 
     def labels(self, domain: Domain, outcome: Outcome) -> list[Label]:
         """The label of each linear predictor."""
         return [self.label(domain, outcome.column)]
 
     def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The coordinate whose residuals a stage at the model takes; None where there is no such stage."""
+        """The coordinate whose residuals a stage at the model uses; None where there is no such stage."""
         return None
 
     # ---------------------------------------------------------------- the mean
 
     def mean(self, eta: Floats, most: float) -> Floats:
-        """The expected outcome at linear predictors, at most `most`; the same bits wherever a value stands."""
+        """The expected outcome at linear predictors, at most `most`; bitwise the same at any place of an array."""
         return eta
 
     def slope(self, eta: Floats, most: float) -> Floats:
@@ -199,11 +199,11 @@ class Family(ABC):
         return np.ones(len(eta))
 
     def root(self, eta: Floats, most: float) -> Floats:
-        """sqrt(f''/c), with c the largest curvature f'' of the loss: the weight of a row's Fisher information."""
+        """The weight sqrt(f''/c) of a row in the Fisher information, with c the largest curvature f'' of the loss."""
         return np.ones(len(eta))
 
     def probabilities(self, eta: Floats) -> Floats | None:
-        """The probability of each class from predictors, a column each; None where the family has none."""
+        """The probability of each class from predictors, one column each; None where the family has none."""
         return None
 
     # ---------------------------------------------------------------- made-up outcomes
@@ -225,7 +225,7 @@ class Family(ABC):
     def expected_loss(self, means: Floats, truth: Floats) -> float:
         """The mean loss of predicted means where outcomes have the means `truth`: log loss, or half the deviance.
 
-        It is up to what does not depend on the predictions.
+        Terms that do not depend on the predictions are left out.
         """
 
 
@@ -236,17 +236,17 @@ class ClassFamily(Family):
     classes = True
 
     def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
-        """A category, or one level of one."""
+        """The outcome: a category, or one level of one."""
         return category(domain, target)
 
     def label(self, domain: Domain, column: str, place: int = 1) -> Label:
-        """1 for the class at `place`, 0 for the others."""
+        """The function that gives 1 for the class at `place`, 0 for the others."""
         c, h = domain.map(column)
         number = domain.columns[column].bounds is not None
         return lambda y: ((np.rint(c + h * y) if number else y) == place).astype(float)
 
     def labels(self, domain: Domain, outcome: Outcome) -> list[Label]:
-        """Of two classes the second, or the level that is asked for; of several, each against the others."""
+        """The second of two classes, or the chosen level; each of several classes against the others."""
         if outcome.level is not None:
             return [self.label(domain, outcome.column, outcome.level)]
         places = range(len(outcome.classes or ()))
@@ -262,6 +262,6 @@ def category(domain: Domain, target: str) -> Outcome:
 
 
 def places(eta: Floats) -> Ints:
-    """The place of each row's class: the second of two where the predictor is above 0, the largest of several."""
+    """The index of each row's class: the second of two where the predictor is above 0, the largest of several."""
     found: Ints = (eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)
     return found

@@ -1,4 +1,4 @@
-"""Private coordinates at a generalised linear model: what its residuals are, and how much each row tells of it.
+"""Private coordinates at a generalised linear model: its residuals, and the weights of its Fisher information.
 
 With x the design's coordinates of an encoded row and y an outcome in the user's unit, u and w those of
 `domain.coordinates`, a stage has
@@ -45,13 +45,13 @@ class Linked(Coordinates):
     Parameters
     ----------
     design, outcomes, P, theta, radius, widths, lengths
-        As of `Coordinates`; widths are in units of the outcomes.
+        As in `Coordinates`; widths are in units of the outcomes.
     link : {"logit", "log"}
-        That of a family which has such stages: of outcomes that are 0 or 1, or counts.
+        The link of a family that has such stages: of outcomes that are 0 or 1, or of counts.
     largest : float
-        Y: larger rates count as Y; 1 for probabilities.
+        Y, the bound at which rates are clipped; 1 for probabilities.
     exposure : str, optional
-        Of counts, a column whose logarithm is added to the predictor.
+        For counts, a column whose logarithm is added to the predictor.
 
     Examples
     --------
@@ -92,27 +92,27 @@ class Linked(Coordinates):
         most: float = 1.0,
         exposure: str | None = None,
     ) -> Linked:
-        """The same axes and radius as those of other coordinates, at a model that is rounded to exact products."""
+        """Take axes and radius from other coordinates, at a model that is rounded so that products are exact."""
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
         own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
         return cls(*own, link, float(most), exposure)
 
     def check(self, domain: Domain) -> None:
-        """Refuse also an exposure that is not a number above 0 by its bounds."""
+        """Check the columns, and refuse an exposure whose bounds are not above 0."""
         super().check(domain)
         check_exposure(self.exposure, domain)
 
     @property
     def largest_slope(self) -> float:
-        """C."""
+        """The largest slope c of h."""
         return self.family.loss(self.largest).curvature
 
     def mean(self, eta: Floats) -> Floats:
-        """h, the expected outcome."""
+        """The expected outcome h(eta)."""
         return self.family.mean(eta, self.largest)
 
     def root(self, eta: Floats) -> Floats:
-        """K = sqrt(h'(eta)/c)."""
+        """The root k = sqrt(h'(eta)/c)."""
         return self.family.root(eta, self.largest)
 
     FIELDS = Fields(
@@ -137,7 +137,7 @@ def check_exposure(name: str | None, domain: Domain) -> None:
 
 
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
-    """Coordinates of either kind from a file."""
+    """Read coordinates of either kind from a file."""
     return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
 
 
@@ -145,18 +145,18 @@ COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 
 
 class LinkedChart(Chart):
-    """Turns batches of encoded rows of one domain into the coordinates of a stage at a model.
+    """Transform batches of encoded rows of one domain into the coordinates of a stage at a model.
 
-    Lines of `Turned.both` are e, u, and then k of each outcome.
+    The rows of `Turned.both` are e, u, and then k of each outcome.
 
     Parameters
     ----------
     coordinates : Linked
         The stage.
     domain : Domain
-        How rows were encoded.
+        The domain by which rows were encoded.
     rows : int
-        The most rows of a batch.
+        The largest number of rows in a batch.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class LinkedChart(Chart):
             self._units = float(domain.centre[self._exposure]), float(domain.half[self._exposure])
 
     def turn(self, A: Floats) -> Turned:
-        """Turn a batch, one encoded row a line."""
+        """Transform a batch of encoded rows."""
         found = super().turn(A)
         return found._replace(both=np.vstack([found.both, self._k]))
 
@@ -195,5 +195,5 @@ class LinkedChart(Chart):
 
 
 def chart_of(coordinates: Coordinates, domain: Domain, rows: int) -> Chart:
-    """What turns rows into coordinates of either kind."""
+    """The transformation of rows into coordinates of either kind."""
     return (LinkedChart if isinstance(coordinates, Linked) else Chart)(coordinates, domain, rows)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Classes by the sign of a score: support-vector machines, whose hinge loss has a rounded corner."""
+"""Classes by the sign of a score: support-vector machines with a smoothed hinge loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.families.logistic import LOGISTIC
 
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
-    """The hinge max(0, 1 - t eta), t = 2y - 1, with a rounded corner: w log(1 + e^((1 - t eta)/w)).
+    """The hinge max(0, 1 - t eta), t = 2y - 1, with a smooth corner: w log(1 + e^((1 - t eta)/w)).
 
     It exceeds the hinge by at most w log 2.
     """
@@ -32,16 +32,16 @@ class SmoothHinge(Loss):
 
     @property
     def slope(self) -> float:
-        """1."""
+        """The largest |f'|, 1."""
         return 1.0
 
     @property
     def curvature(self) -> float:
-        """1/(4w)."""
+        """The largest f'', 1/(4w)."""
         return 0.25 / self.width
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """f, f' = -t s and f'' = s (1 - s)/w, with s = 1/(1 + e^(-(1 - t eta)/w))."""
+        """The values f, f' = -t s and f'' = s (1 - s)/w, with s = 1/(1 + e^(-(1 - t eta)/w))."""
         t = 2 * y - 1
         u = (1 - t * eta) / self.width
         s = expit(u)
@@ -65,16 +65,16 @@ class QuadraticHinge(Loss):
 
     @property
     def slope(self) -> float:
-        """1."""
+        """The largest |f'|, 1."""
         return 1.0
 
     @property
     def curvature(self) -> float:
-        """1."""
+        """The largest f'', 1."""
         return 1.0
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """f, f' and f'', which jumps at 0 and at 1."""
+        """The values f, f' and f'', which jumps at 0 and at 1."""
         sign = 2 * y - 1
         t = sign * eta
         s = np.clip(1 - t, 0.0, 1.0)
@@ -82,7 +82,7 @@ class QuadraticHinge(Loss):
 
 
 class HingeFamily(ClassFamily):
-    """Classes told by the sign of a linear score, without probabilities."""
+    """Classes given by the sign of a linear score, without probabilities."""
 
     name = "hinge"
     link = "sign"
@@ -95,19 +95,19 @@ class HingeFamily(ClassFamily):
 
     @property
     def law(self) -> Family:
-        """Made-up classes follow a logistic law."""
+        """The logistic family, whose law made-up classes follow."""
         return LOGISTIC
 
     def predictor_sd(self, r_squared: float, mean: float) -> float:
-        """As of the logistic law."""
+        """The standard deviation for the logistic law."""
         return LOGISTIC.predictor_sd(r_squared, mean)
 
     def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:
-        """As of the logistic law."""
+        """Made-up classes from the logistic law."""
         return LOGISTIC.simulate(means, rng)
 
     def expected_loss(self, means: Floats, truth: Floats) -> float:
-        """The log loss, as of the logistic law."""
+        """The log loss of the logistic law."""
         return LOGISTIC.expected_loss(means, truth)
 
 

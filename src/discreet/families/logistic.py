@@ -19,7 +19,7 @@ _VARIANCE = math.pi**2 / 3
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + e^eta) - y eta, for y = 0 or 1.
+    """The loss log(1 + e^eta) - y eta, for y = 0 or 1.
 
     Examples
     --------
@@ -33,16 +33,16 @@ class Logistic(Loss):
 
     @property
     def slope(self) -> float:
-        """1."""
+        """The largest |f'|, 1."""
         return 1.0
 
     @property
     def curvature(self) -> float:
-        """1/4."""
+        """The largest f'', 1/4."""
         return 0.25
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """f, f' = p - y and f'' = p (1 - p), with p = 1/(1 + e^-eta)."""
+        """The values f, f' = p - y and f'' = p (1 - p), with p = 1/(1 + e^-eta)."""
         small = np.exp(-np.abs(eta))
         q = small / (1 + small)
         p = np.where(eta < 0, q, 1 - q)
@@ -67,11 +67,11 @@ class LogisticFamily(ClassFamily):
     led = True
 
     def loss(self, most: float = 1.0) -> Logistic:
-        """Logistic loss."""
+        """The logistic loss."""
         return Logistic()
 
     def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The coordinate that is 1 for the second of two classes, or for the level asked for; None of several."""
+        """The coordinate that is 1 for the second of two classes, or for the chosen level; None for several classes."""
         if domain.columns[outcome.column].bounds:
             return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
         places = domain.positions[outcome.column]
@@ -85,18 +85,18 @@ class LogisticFamily(ClassFamily):
         return m
 
     def slope(self, eta: Floats, most: float) -> Floats:
-        """P (1 - p)."""
+        """The derivative p (1 - p)."""
         p = self.mean(eta, most)
         return p * (1 - p)
 
     def root(self, eta: Floats, most: float) -> Floats:
-        """2 sqrt(p (1 - p))."""
+        """The root 2 sqrt(p (1 - p))."""
         small = exp(-np.abs(eta))
         k: Floats = 2 * np.sqrt(small) / (1 + small)
         return k
 
     def probabilities(self, eta: Floats) -> Floats:
-        """The probability of each class; of more than two, each against the others, made to add up to 1.
+        """The probability of each class; for more than two, one-against-the-others probabilities, normalised.
 
         Parameters
         ----------
@@ -116,11 +116,11 @@ class LogisticFamily(ClassFamily):
         return shares
 
     def predictor_sd(self, r_squared: float, mean: float) -> float:
-        """Of the variable behind a yes or no, whose error is logistic."""
+        """The standard deviation of the latent predictor, whose error is logistic."""
         return math.sqrt(r_squared / (1 - r_squared) * _VARIANCE)
 
     def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:
-        """1 with these probabilities, else 0."""
+        """Bernoulli outcomes, 1 with these probabilities."""
         return (rng.random(len(means)) < means).astype(float)
 
     def expected_loss(self, means: Floats, truth: Floats) -> float:

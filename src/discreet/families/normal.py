@@ -17,7 +17,7 @@ from discreet.families.base import Family, FamilyWords, Label, Loss
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """(eta - y)^2/2, for |y| <= 1; linear where |eta| exceeds `limit`, which is at least 1.
+    """The loss (eta - y)^2/2, for |y| <= 1; linear where |eta| exceeds `limit`, which is at least 1.
 
     f' lies in [-limit - y, limit - y].
     """
@@ -34,28 +34,28 @@ class Squared(Loss):
 
     @property
     def slope(self) -> float:
-        """The limit and the largest outcome."""
+        """The largest |f'|: the limit plus the largest outcome."""
         return self.limit + 1.0
 
     @property
     def span(self) -> float:
-        """Twice the limit."""
+        """The span 2 limit."""
         return 2 * self.limit
 
     @property
     def curvature(self) -> float:
-        """1."""
+        """The largest f'', 1."""
         return 1.0
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """f, f' and f'', continued linearly."""
+        """The values f, f' and f'', continued linearly beyond the limit."""
         inner = np.clip(eta, -self.limit, self.limit)
         value = (inner - y) ** 2 / 2 + (inner - y) * (eta - inner)
         return value, inner - y, (np.abs(eta) < self.limit).astype(float)
 
 
 class NormalFamily(Family):
-    """Numbers that vary around a line."""
+    """Normal outcomes with a linear mean."""
 
     name = "normal"
     link = "identity"
@@ -68,15 +68,15 @@ class NormalFamily(Family):
         return Squared(most)
 
     def label(self, domain: Domain, column: str, place: int = 1) -> Label:
-        """The mapped number as it is."""
+        """The identity, for a mapped outcome."""
         return lambda y: y
 
     def predictor_sd(self, r_squared: float, mean: float) -> float:
-        """Beside errors of variance 1."""
+        """The standard deviation of a predictor with errors of variance 1."""
         return math.sqrt(r_squared / (1 - r_squared))
 
     def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:
-        """Normal numbers of variance 1."""
+        """Normal outcomes of variance 1."""
         return means + rng.standard_normal(len(means))
 
     def expected_loss(self, means: Floats, truth: Floats) -> float:

@@ -17,10 +17,10 @@ from discreet.families.base import Family, FamilyWords, Label, Loss, Outcome
 
 @dataclass(frozen=True)
 class Poisson(Loss):
-    """e^eta - y eta, for counts y from 0 to `limit`; linear where the rate e^eta exceeds `limit`.
+    """The loss e^eta - y eta, for counts y from 0 to `limit`; linear where the rate e^eta exceeds `limit`.
 
-    A mean of counts up to `limit` is at most `limit`, so nothing is lost beyond it. f' lies in [-y, limit - y]. Larger
-    counts count as `limit`.
+    A mean of counts up to `limit` is at most `limit`, so nothing is lost beyond it. f' lies in [-y, limit - y]. Counts
+    are clipped to `limit`.
     """
 
     limit: float
@@ -35,16 +35,16 @@ class Poisson(Loss):
 
     @property
     def slope(self) -> float:
-        """The limit."""
+        """The largest |f'|, the limit."""
         return self.limit
 
     @property
     def curvature(self) -> float:
-        """The limit."""
+        """The largest f'', the limit."""
         return self.limit
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """f, f' and f''; beyond the limit the rate stays there."""
+        """The values f, f' and f''; the rate is clipped at the limit."""
         top, y = math.log(self.limit), np.clip(y, 0.0, self.limit)
         rate = np.where(eta < top, np.exp(np.minimum(eta, top)), self.limit)
         value = rate + self.limit * np.maximum(eta - top, 0) - y * eta
@@ -52,7 +52,7 @@ class Poisson(Loss):
 
 
 class PoissonFamily(Family):
-    """Counts whose expected logarithm of rates is linear.
+    """Counts whose log rate is linear.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class PoissonFamily(Family):
         return domain.columns[column].range[1]
 
     def covers(self, loss: Loss, most: float) -> bool:
-        """Whether the loss does not end below `most`."""
+        """Whether the limit of the loss is at least `most`."""
         return not isinstance(loss, Poisson) or loss.limit >= most
 
     def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
-        """A number whose bounds begin at 0 or above."""
+        """The outcome: a number with a lower bound of at least 0."""
         found = super().outcome(domain, target, method)
         domain.columns[found.column].as_count(found.column)
         return found
@@ -114,16 +114,16 @@ class PoissonFamily(Family):
         return np.minimum(exp(np.minimum(eta, 700.0)), most)
 
     def slope(self, eta: Floats, most: float) -> Floats:
-        """The rate itself."""
+        """The derivative: the rate itself."""
         return self.mean(eta, most)
 
     def root(self, eta: Floats, most: float) -> Floats:
-        """sqrt(rate/most), and 0 where the rate exceeds `most`."""
+        """The root sqrt(rate/most), and 0 where the rate exceeds `most`."""
         top = float(log(np.array([most]))[0])
         return np.where(eta < top, np.sqrt(self.mean(eta, most) / most), 0.0)
 
     def predictor_sd(self, r_squared: float, mean: float) -> float:
-        """A log-normal rate of mean m has variance m^2 (e^(s^2) - 1), beside m of the count itself."""
+        """The s of a log-normal rate: with mean m it has variance m^2 (e^(s^2) - 1), beside m of the count."""
         return math.sqrt(math.log1p(r_squared / (1 - r_squared) / mean))
 
     def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""What estimators that release coefficients, and not moments, share."""
+"""The base class of estimators that release coefficients, not moments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from discreet.results.released_model import ReleasedModel
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
-    """A linear model whose coefficients themselves are released."""
+    """A linear model whose coefficients are released directly."""
 
     why_no_inference: ClassVar[str] = ""
-    """Why there are no standard errors."""
+    """The reason why there are no standard errors."""
 
     @property
     def needs_rows(self) -> bool:
@@ -31,7 +31,7 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
         return True
 
     def _poor_score(self) -> bool:
-        """These methods are for comparison: no epsilon makes them all good on scikit-learn's small tables."""
+        """Whether scores may be poor: no epsilon makes all of these methods good on scikit-learn's small tables."""
         return True
 
     def _check(self) -> Guarantee:
@@ -58,7 +58,7 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
         return column
 
     def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> Self:
-        """The model of released coefficients, in the user's units."""
+        """Build the model from released coefficients, in the user's units."""
         domain, design = certificate.domain, subject.design
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]

@@ -1,4 +1,4 @@
-"""The methods, by name: where they come from and what they promise."""
+"""The methods, by name: their sources and their guarantees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
 
 @dataclass(frozen=True)
 class Method:
-    """One estimator as people choose it."""
+    """One estimator as users choose it."""
 
     estimator: type[PrivateEstimator]
     source: str
@@ -39,7 +39,7 @@ class Method:
 
     @property
     def status(self) -> str:
-        """What certificates say: verified, or claimed for the printed constants of a paper."""
+        """The status in certificates: verified, or claimed for the printed constants of a paper."""
         papers = ", ".join(self.estimator.papers)
         return f"verified; published {papers}: claimed" if papers else "verified"
 

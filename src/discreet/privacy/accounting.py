@@ -1,4 +1,4 @@
-"""What events cost together.
+"""The privacy cost of several events together.
 
 An event costs `mu`, in the sense of Gaussian differential privacy, and where it is not Gaussian a `law` besides (see
 `privacy.laws`). Gaussian costs compose exactly, adaptively too; the laws of other events are convolved with them.
@@ -24,22 +24,22 @@ def mu(events: Iterable[Event]) -> float:
 
 
 def laws(events: Iterable[Event]) -> list[Law]:
-    """The parts that are not Gaussian."""
+    """The laws of the parts that are not Gaussian."""
     return [law for event in events if (law := event.law) is not None]
 
 
 def delta(events: Iterable[Event], epsilon: float) -> float:
-    """A delta that all events together keep at epsilon; exact for Gaussian ones."""
+    """A delta at which all events together are (epsilon, delta)-private; exact for Gaussian ones."""
     events = list(events)
     others = laws(events)
     return together(others, mu(events))(epsilon)
 
 
 def epsilon(events: Iterable[Event], delta: float, first: float = 1.0) -> float:
-    """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones.
+    """The least epsilon at which all events together are (epsilon, delta)-private, rounded up; exact for Gaussian ones.
 
-    Where curves are searched, the search begins at `first`: a bound through the table without a row, which is
-    (1 + e^(epsilon/2)) times another, may grow again beyond a promise that it keeps; no search may pass that by.
+    A numerical search begins at `first`. The replace-one bound by way of the table without the row is
+    (1 + e^(epsilon/2)) times an add-remove curve and need not be monotone, so the search must begin at the promise.
     """
     events = list(events)
     failure = sum(Fraction(law.probability) for law in laws(events) if isinstance(law, Failure))

@@ -1,4 +1,4 @@
-"""The bounds of a certificate, by which events compare their listed noise with what it must be."""
+"""The bounds of a certificate, against which events check their listed noise."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Bounds:
     neighbors: Neighbors
 
     def mu(self, blocks: Sequence[Block], space: Space | None = None) -> float:
-        """The mu of statistics with their noise, of the mapped columns or of the coordinates of a stage."""
+        """The mu of statistics with their noise, in mapped columns or in the coordinates of a stage."""
         return sensitivity.mu(blocks, self.domain if space is None else space, self.neighbors)
 
     def mu_of_before(self, blocks: Sequence[Block]) -> float:
-        """The largest mu that files list for them."""
+        """The largest mu that files list for these statistics; versions up to 0.2.0 listed a larger one."""
         return sensitivity.mu_of_before(blocks, self.domain, self.neighbors)
 
     def norm(self, names: Sequence[str], space: Space | None = None) -> float:
-        """The largest norm of some coordinates of a row."""
+        """The largest norm of these coordinates of a row."""
         return sensitivity.norm(names, self.domain if space is None else space)

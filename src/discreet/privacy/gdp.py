@@ -36,7 +36,7 @@ from scipy.special import ndtri
 from discreet.core import checks
 from discreet.errors import ParameterError
 
-LIMIT = 1e12  # of the arguments of the inverses; far above it, adjacent doubles lie far apart on the curve
+LIMIT = 1e12  # largest argument of the inverses; far above it, adjacent doubles lie far apart on the curve
 
 
 def delta(mu: float, epsilon: float) -> float:
@@ -134,7 +134,7 @@ def compose(mus: Iterable[float]) -> float:
 
 
 def root(total: Fraction) -> float:
-    """The root of an exact sum of squares, rounded up: the least double whose square is not below it.
+    """The root of an exact sum of squares, rounded up: the least double whose square is at least the sum.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def root(total: Fraction) -> float:
 
 
 def _root_above(total: Fraction, root: float) -> float:
-    """The root, rounded up, from a double that is below it or next to it."""
+    """The root, rounded up, found from a double that is below it or next to it."""
     while root < math.inf and Fraction(root) ** 2 < total:
         root = math.nextafter(root, math.inf)
     return root
@@ -173,7 +173,7 @@ def _context(bits: float) -> Any:
 
 @cache
 def _fixed_context(words: int) -> Any:
-    """One mpmath context for each precision: nobody changes it afterwards, so threads may share it."""
+    """One mpmath context for each precision, never changed afterwards, so that threads may share it."""
     import mpmath
 
     ctx = mpmath.MPContext()

@@ -1,4 +1,4 @@
-"""A promise of privacy, whether we stand behind it, and what it says of add-remove neighbours.
+"""A promise of privacy, its status, and the add-remove promise that implies it.
 
 Proof for replace-one neighbours: ``docs/mathematics``, 8.3.
 """
@@ -28,12 +28,12 @@ class Guarantee(FileRecord):
     epsilon, delta : float
         The promise.
     neighbors : {"add-remove", "replace-one"}
-        Which tables count as differing in one person.
+        The relation between tables that differ in one person.
     status : {"verified", "claimed", "simulation"}
         `verified` is proven in the documentation and tested; `claimed` is a paper's statement that we do not
         stand behind; `simulation` promises nothing, because its noise came from a seed or was left out.
     reason : str
-        Why it is not verified.
+        The reason why it is not verified.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class Guarantee(FileRecord):
 
 
 LARGEST_EPSILON = 700.0
-"""e to this is the largest power that float64 holds."""
+"""Larger epsilons are refused for replace-one neighbours: e^epsilon would overflow float64, or nearly."""
 
 
 def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[float, float]:
-    """The add-remove promise that keeps one of either relation.
+    """The add-remove promise that implies this one.
 
     For replace-one it is (epsilon/2, delta/(1 + e^(epsilon/2))): replacing a row is removing it and adding another,
     P(S) <= e^(e/2) P0(S) + d <= e^(e/2) (e^(e/2) P'(S) + d) + d.

@@ -1,4 +1,4 @@
-"""Privacy losses that are not Gaussian: bounds on their law, and what several of them cost together.
+"""Privacy losses that are not Gaussian: bounds on their laws, and their composition.
 
 Write l = log(dP/dQ) for the privacy loss of one release, P being the law of the output under the actual table. A
 `Tail` bounds P(l > m) for every pair of neighbours; integration by parts gives
@@ -26,10 +26,10 @@ from discreet.privacy import gdp
 
 _CELLS = 8192
 _BEYOND = 1e-18
-"""Losses of a smaller probability than this are put at infinity."""
+"""Losses of a smaller probability than this count as infinite."""
 
 _NOTHING_HIDDEN = 2.0**20
-"""A Gaussian part with a larger mu hides nothing beside others, and its losses are too far from 0 for a grid."""
+"""Beyond this mu the Gaussian part gives no protection in composition, and its losses are too large for a grid."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Tail:
     probability: Callable[[Floats], Floats]
 
     def delta(self, epsilon: float) -> float:
-        """The upper sum of the integral, cells growing from epsilon on."""
+        """The upper sum of the integral, over cells that grow with the distance from epsilon."""
         if epsilon < 0:
             return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * self.delta(0.0))
         x = 60 * np.linspace(0, 1, 40_001) ** 3
@@ -69,7 +69,7 @@ class Tail:
 
 @dataclass(frozen=True)
 class Point:
-    """A stage that keeps (epsilon, delta), declared before anything of it was known.
+    """A stage that is (epsilon, delta)-private, as declared before any of its output was known.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Point:
     failure: float = 0.0
 
     def delta(self, epsilon: float) -> float:
-        """Of randomised response with these numbers, which no other stage exceeds."""
+        """The curve of randomised response with these numbers, the worst such stage."""
         if epsilon >= self.epsilon:
             return self.failure
         p = 1 / (1 + math.exp(-self.epsilon))
@@ -93,7 +93,7 @@ class Point:
         return self.epsilon
 
     def cells(self, step: float) -> _Cells:
-        """Two losses, +-epsilon, rounded up."""
+        """Two losses, +-epsilon, rounded up to the grid."""
         p = 1 / (1 + math.exp(-self.epsilon))
         high, low = math.ceil(self.epsilon / step), math.ceil(-self.epsilon / step)
         masses = np.zeros(high - low + 1)
@@ -104,7 +104,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Profile:
-    """A release whose curve delta(epsilon) is known at every epsilon, also below 0: one curve a direction.
+    """A release whose curve delta(epsilon) is known at every epsilon, negative ones included: one curve per direction.
 
     The direction says which of two neighbours is the actual table; all releases about the two share it, so each
     direction is composed by itself and the worse one counts.
@@ -118,17 +118,17 @@ class Profile:
     ways: tuple[Callable[[Floats], Floats], ...]
 
     def delta(self, epsilon: float) -> float:
-        """The worse direction."""
+        """The larger delta of the two directions."""
         return min(1.0, up(max(float(way(np.array([epsilon]))[0]) for way in self.ways), CURVE))
 
     def way(self, i: int) -> Callable[[Floats], Floats]:
-        """The curve of a direction; one that is the same in both stands for both."""
+        """The curve of a direction; a single curve stands for both."""
         return self.ways[i % len(self.ways)]
 
 
 @dataclass(frozen=True)
 class Alone:
-    """A release of which only its curve delta(epsilon) is known; it is not composed with others.
+    """A release of which only the curve delta(epsilon) is known; it cannot be composed with others.
 
     Examples
     --------
@@ -145,9 +145,9 @@ class Alone:
 
 @dataclass(frozen=True)
 class Failure:
-    """An event on the output, of at most this probability under either table, that counts as if all were told.
+    """An event on the output, of at most this probability under either table, that counts as a complete failure.
 
-    It is added to delta once, whatever else there is: P(S) <= P(failure) + P(S without it).
+    Its probability is added to delta once: P(S) <= P(failure) + P(S without it).
 
     Examples
     --------
@@ -163,7 +163,7 @@ Law = Tail | Point | Profile | Alone | Failure
 
 @dataclass(frozen=True)
 class _Cells:
-    """Probabilities of the losses (start + i) step, and of an infinite one."""
+    """Probabilities of the losses (start + i) step, and of an infinite loss."""
 
     start: int
     masses: Floats
@@ -180,7 +180,7 @@ class _Cells:
 
 
 def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
-    """The curve delta(epsilon) of several releases and of a mu-GDP part."""
+    """The curve delta(epsilon) of the composition of several releases and a mu-GDP part."""
     failure = math.fsum(law.probability for law in laws if isinstance(law, Failure))
     laws = [law for law in laws if not isinstance(law, Failure)]
     if failure:
@@ -207,10 +207,10 @@ def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
 def _with_profiles(
     ways: Sequence[Callable[[Floats], Floats]], rest: Sequence[Tail | Point], mu: float
 ) -> Callable[[float], float]:
-    """One direction of releases with known curves, and of others.
+    """The curve of one direction for the composition of releases with known curves and of others.
 
-    The hockey stick of a product is the mean of the first one's over the loss of the others (docs 9.4), so the first
-    curve is used as it is, and the others on a grid.
+    The hockey-stick divergence of a product is the mean of one over the loss of the others (docs 9.4): the first
+    curve is evaluated directly, the others on a grid.
     """
     first, *others = ways
     spans = [law.span() for law in rest] + [_reach(way) for way in others] + ([mu * mu / 2 + 9 * mu] if mu else [])
@@ -239,7 +239,7 @@ def _reach(way: Callable[[Floats], Floats]) -> float:
 
 
 def _connected(way: Callable[[Floats], Floats], reach: float, step: float) -> _Cells:
-    """Losses on a grid whose curve, in terms of e^epsilon, joins points of a given convex one: never below it.
+    """Losses on a grid whose curve, as a function of e^epsilon, interpolates a convex one linearly: never below it.
 
     With a_i = e^(epsilon_i), the masses q_i under the other law are the changes of slope there, and p_i = a_i q_i.
     """
@@ -273,7 +273,7 @@ def gaussian_curve(mu: float, epsilon: Floats) -> Floats:
 
 
 def _gaussian(mu: float, step: float) -> _Cells:
-    """The loss of a mu-GDP release, N(mu^2/2, mu^2), rounded up."""
+    """The loss of a mu-GDP release, N(mu^2/2, mu^2), rounded up to the grid."""
     low, high = math.floor((mu * mu / 2 - 9 * mu) / step), math.ceil((mu * mu / 2 + 9 * mu) / step)
     edges = (step * np.arange(low, high + 1) - mu * mu / 2) / mu
     masses = np.concatenate([[ndtr(edges[0])], ndtr(-edges[:-1]) - ndtr(-edges[1:])])

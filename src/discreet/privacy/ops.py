@@ -1,4 +1,4 @@
-r"""One posterior sample (OPS): its exact privacy curve, and how far leverage and residual may go under a promise.
+r"""One posterior sample (OPS): its exact privacy curve, and the largest leverage and residual under a promise.
 
 Proofs are in ``docs/mathematics``, sections 8.1 to 8.4.
 
@@ -44,11 +44,11 @@ from discreet.core.rounding import CURVE, down, up
 from discreet.errors import ParameterError
 
 GOLDEN = (1 + math.sqrt(5)) / 2
-"""The curve grows with the leverage up to here; so h = B^2/m must be at least 0.618 B^2."""
+"""The curve grows with the leverage up to this value; so h = B^2/m must be at least 0.618 B^2."""
 
-_STEPS = 48  # of bisection
-_FINE = 2.0**-48  # of what is searched for, where a root is
-_GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
+_STEPS = 48  # steps of bisection
+_FINE = 2.0**-48  # relative precision of roots
+_GRID = 384  # number of epsilons at which a GDP promise is checked; between them convexity bounds the excess
 _BOXES = 48
 
 _X, _W = np.polynomial.legendre.leggauss(20)
@@ -76,7 +76,7 @@ def delta(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     Returns
     -------
     float or array
-        Of the shape to which the arguments broadcast.
+        The delta, in the shape to which the arguments broadcast.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def gaussian_delta(epsilon: ArrayLike, mu: Any) -> tuple[Floats, Floats]:
 
 
 def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
-    """The delta of any row with at most this leverage and scaled residual rho = sqrt(gamma) R, enlarged by the margin.
+    """The delta of the worst row with at most this leverage and scaled residual rho = sqrt(gamma) R, rounded up.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
 def leverage_limit(epsilon: float, delta: float) -> float:
     """The largest leverage, at most `GOLDEN`, for which a row with residual 0 keeps the promise.
 
-    Below h = B^2 / this, no gamma will do, for the draw's covariance alone gives the row away.
+    Below h = B^2 / this, no gamma keeps the promise: the covariance of the draw alone reveals the row.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def gaussian_residual_limit(mu: float, delta: float, leverage: float) -> float:
 
 
 def _largest(holds: Callable[[float], bool], top: float) -> float:
-    """The largest number up to `top` at which a condition holds that fails from some point on, or 0."""
+    """The largest number up to `top` at which a condition holds, or 0; it must fail from some point on."""
     if holds(top):
         return top
     low, high = 0.0, top
@@ -260,7 +260,7 @@ def _crossing(excess: Callable[[float], float], top: float) -> float:
 
 
 def coefficient_bound(lambda_: float, n_max: float, B: float, Y: float, least: float = 0.0) -> float:
-    """The largest norm of ridge coefficients: at most n_max rows, eigenvalues of X'X at least `least`.
+    """The largest norm of ridge coefficients for at most n_max rows and eigenvalues of X'X of at least `least`.
 
     sqrt(n) Y times the largest sigma/(sigma^2 + lambda) over sigma^2 from `least` to n B^2. Attained.
 
@@ -290,7 +290,7 @@ def residual_at(m: Floats, lambda_: float, n_max: float, B: float, Y: float) -> 
 
 
 def boxes(lambda_: float, n_max: float, B: float, Y: float) -> tuple[Floats, Floats]:
-    """Leverages and residuals that between them cover every row, for tables of at most n_max rows.
+    """Leverages and residuals of boxes that together cover every row, for tables of at most n_max rows.
 
     R(m) grows up to m = B^2/(2 lambda) and falls after it, so only the second half matters. It is cut into boxes,
     each held to its largest leverage and its largest residual.
@@ -354,7 +354,7 @@ def _phi(x: Floats) -> Floats:
 
 
 def _upper(e: Floats, m: Floats, rho: Floats) -> Floats:
-    """Both tails of P less e^epsilon times those of Q."""
+    """The two tails of P minus e^epsilon times those of Q."""
     log1p, s = np.log1p(m), np.sqrt(1 + m)
     t = np.sqrt(2 * e + log1p + (rho / s) ** 2)
     right = (2 * e + log1p - m * (rho / s) ** 2) / (t + rho) / np.sqrt(m)  # (t - rho)/sqrt(m)
@@ -378,14 +378,14 @@ def _tail(a: Floats, gap: Floats, e: Floats, m: Floats) -> Floats:
 
 
 def _fall(x: Floats) -> Floats:
-    """1 - x M(x), minus the slope of the Mills ratio."""
+    """The value 1 - x M(x), minus the slope of the Mills ratio M."""
     z = 1 / np.maximum(x, 20.0) ** 2
     series = z * (1 - z * (3 - z * (15 - z * (105 - z * (945 - z * 10395)))))
     return np.where(x > 20, series, 1 - x * _mills(x))
 
 
 def _lower(e: Floats, m: Floats, rho: Floats) -> Floats:
-    """Integral over abs(w) < u of q(w) (1 - exp((w^2 - u^2)/2)), all terms positive.
+    """The integral over abs(w) < u of q(w) (1 - exp((w^2 - u^2)/2)), all terms positive.
 
     With w = u - sd v: exponent -(sd u v - sd^2 v^2/2), v from 0 to 2 u/sd.
     """

@@ -1,10 +1,10 @@
-"""Two pots: what many releases may cost together, in limits that are fixed before the first of them.
+"""The two parts of a budget for many releases, with limits that are fixed before the first release.
 
-Gaussian releases draw on one pot: the sum of their mu^2 is at most its mu^2. All others draw on the other one: their
+Gaussian releases draw on one part: the sum of their mu^2 is at most its mu^2. All others draw on the other part: their
 epsilons and their deltas add up to at most its (epsilon, delta). Releases may be chosen one after another by what came
 out before, of either kind, and together they keep the promise
 
-    (epsilon_A + epsilon_B, delta_A + delta_B),      where the Gaussian pot, mu, is (epsilon_A, delta_A)-DP
+    (epsilon_A + epsilon_B, delta_A + delta_B),      where the Gaussian part, mu, is (epsilon_A, delta_A)-DP
 
 (docs/mathematics, 3.1). All sums are exact.
 """
@@ -27,7 +27,7 @@ from discreet.errors import BudgetError, FileFormatError, ParameterError
 from discreet.privacy import gdp
 
 _LARGE = 100.0
-"""An epsilon beyond which a delta may as well be 1."""
+"""Beyond this epsilon, a positive delta counts as 1."""
 
 PUBLIC = FieldKind(TEXTS.schema, TEXTS.fits, frozenset, sorted)
 _EXACT = FieldKind(TEXT.schema, TEXT.fits, Fraction, str)
@@ -35,10 +35,10 @@ _EXACT = FieldKind(TEXT.schema, TEXT.fits, Fraction, str)
 
 @dataclass(frozen=True)
 class Cost(FileRecord):
-    """What one release is charged with: its promise, its mu if it is Gaussian, and whom and what it protects.
+    """The cost of one release: its promise, its mu if it is Gaussian, and whom and which columns it protects.
 
-    It does not protect columns that it takes as public; and it protects a person with all rows where a column tells
-    whose they are, else a row.
+    Columns that it takes as public are not protected. It protects all rows of a person where a column identifies
+    persons, else single rows.
     """
 
     epsilon: float
@@ -68,10 +68,10 @@ class Cost(FileRecord):
     )
 
     def to_people(self, steps: int) -> Cost:
-        """What a release costs somebody, if so many steps from neighbour to neighbour lead from one table to the other.
+        """The cost to a person, if so many steps from neighbour to neighbour lead from one table to the other.
 
         That is k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
-        How many steps there are depends on whom the release protects (`ledger.terms.Terms.steps`).
+        The number of steps depends on whom the release protects (`ledger.terms.Terms.steps`).
 
         Examples
         --------
@@ -92,7 +92,7 @@ class Cost(FileRecord):
 
 @dataclass(frozen=True)
 class Spent(FileRecord):
-    """What was drawn from the two pots, exactly: a sum of mu^2, of epsilons and of deltas."""
+    """The amounts drawn from the two parts of the budget, exactly: sums of mu^2, of epsilons and of deltas."""
 
     mu2: Fraction = Fraction(0)
     epsilon: Fraction = Fraction(0)
@@ -116,8 +116,8 @@ class Limits(FileRecord):
     epsilon, delta : float
         The promise.
     others : (float, float)
-        The pot of releases that are not Gaussian: an epsilon and a delta, parts of the promise. What is left of it is
-        the pot of Gaussian releases. Where nothing is left, Gaussian releases are added up like all others.
+        The part for releases that are not Gaussian: an epsilon and a delta, parts of the promise. The remainder is
+        the part for Gaussian releases. Where nothing remains, Gaussian releases are added up like all others.
 
     Examples
     --------
@@ -151,17 +151,17 @@ class Limits(FileRecord):
 
     @cached_property
     def mu(self) -> float:
-        """The pot of Gaussian releases; 0 where nothing is left for them."""
+        """The mu of the part for Gaussian releases; 0 where nothing is left for them."""
         epsilon, delta = self.gaussian
         return gdp.mu(epsilon=epsilon, delta=delta) if epsilon > 0 and delta > 0 else 0.0
 
     @property
     def adding(self) -> bool:
-        """Whether all releases are added up, Gaussian ones too."""
+        """Whether the epsilons and deltas of all releases are added up, Gaussian ones included."""
         return self.mu == 0
 
     def due(self, cost: Cost) -> Spent:
-        """What a release takes from the pots; refuse one of which no pot knows the cost."""
+        """The amounts that a release takes from the budget; refuse one whose cost is unknown."""
         if cost.mu is not None and not self.adding:
             return Spent(mu2=Fraction(cost.mu) ** 2)
         if math.isinf(cost.epsilon):
@@ -172,7 +172,7 @@ class Limits(FileRecord):
         return Spent(epsilon=Fraction(cost.epsilon), delta=Fraction(cost.delta))
 
     def hold(self, spent: Spent) -> bool:
-        """Whether the pots hold what was spent."""
+        """Whether the amounts are within the limits."""
         epsilon, delta = map(Fraction, self.others)
         return spent.mu2 <= Fraction(self.mu) ** 2 and spent.epsilon <= epsilon and spent.delta <= delta
 
@@ -189,7 +189,7 @@ class Limits(FileRecord):
 
 @dataclass(frozen=True)
 class Balance:
-    """Limits, and what was spent of them.
+    """Limits, and the amounts spent of them.
 
     Examples
     --------
@@ -204,18 +204,18 @@ class Balance:
 
     @property
     def mu_spent(self) -> float:
-        """The mu of all Gaussian releases so far that their pot paid for, rounded up."""
+        """The mu of all Gaussian releases so far, rounded up; 0 where they are added up like others."""
         return gdp.root(self.spent.mu2)
 
     @property
     def epsilon_spent(self) -> float:
-        """The epsilon of all releases so far, rounded up: of the Gaussian ones at their delta, and of the others."""
+        """The epsilon of all releases so far, rounded up: of the Gaussian ones at their delta, plus the others'."""
         gaussian = gdp.epsilon(mu=self.mu_spent, delta=self.limits.gaussian[1]) if self.spent.mu2 else 0.0
         return _above(Fraction(gaussian) + self.spent.epsilon)
 
     @property
     def delta_spent(self) -> float:
-        """The delta of the Gaussian pot, which is that of its whole curve, and the sum of the others'."""
+        """The delta of the Gaussian part, fixed for its whole curve, plus the sum of the other releases' deltas."""
         first = 0.0 if self.limits.adding else self.limits.gaussian[1]
         return _above(Fraction(first) + self.spent.delta)
 
@@ -228,27 +228,27 @@ class Balance:
 
     @property
     def epsilon_left(self) -> float:
-        """The epsilon that one more release could have: a Gaussian one at its pot's delta, where there is one."""
+        """The epsilon that one more release could have: a Gaussian one at its part's delta, if there is one."""
         if self.limits.adding:
             return self.others_left[0]
         return gdp.epsilon(mu=self.mu_left, delta=self.limits.gaussian[1]) if self.mu_left else 0.0
 
     @property
     def others_left(self) -> tuple[float, float]:
-        """The epsilon and the delta that releases could still have that are added up."""
+        """The epsilon and delta left for releases whose costs are added up."""
         epsilon, delta = map(Fraction, self.limits.others)
         return _below(epsilon - self.spent.epsilon), _below(delta - self.spent.delta)
 
     @property
     def shares(self) -> tuple[float | None, float | None]:
-        """The spent shares of the two pots: of mu^2; and of epsilon or delta, whichever is more. None without a pot."""
+        """The spent shares of the two parts: of mu^2; and of epsilon or delta, whichever is more. None without one."""
         gaussian = None if self.limits.adding else float(self.spent.mu2 / Fraction(self.limits.mu) ** 2)
         pairs = zip((self.spent.epsilon, self.spent.delta), self.limits.others, strict=True)
         others = [float(spent / Fraction(limit)) for spent, limit in pairs if limit]
         return gaussian, max(others) if others else None
 
     def after(self, cost: Cost, who: str, times: int = 1) -> Spent:
-        """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`.
+        """The amounts spent once this release is paid for; refuse one that exceeds the limits, in the name of `who`.
 
         The cost is that to a person, for whom the release counts so many `times`.
         """
@@ -272,7 +272,7 @@ class Balance:
 
 
 def refuse_relation(own: Neighbors, asked: Neighbors, who: str) -> None:
-    """Refuse a release that is about other neighbours."""
+    """Refuse a release with another relation between neighbours."""
     if own != asked:
         raise BudgetError(
             f"{who[:1].upper()}{who[1:]} is about {own} neighbours and the release about {asked} ones: "
@@ -281,7 +281,7 @@ def refuse_relation(own: Neighbors, asked: Neighbors, who: str) -> None:
 
 
 def refuse_public(own: frozenset[str], cost: Cost, who: str) -> None:
-    """Refuse a release that does not protect columns which are to be protected."""
+    """Refuse a release that takes columns as public which are to be protected."""
     if uncovered := cost.public_outcomes - own:
         raise BudgetError(
             f"This release takes {listed(uncovered)} as public and protects the others only, but {who} "
@@ -292,7 +292,7 @@ def refuse_public(own: frozenset[str], cost: Cost, who: str) -> None:
 
 
 def check_public(public: frozenset[str], neighbors: Neighbors) -> None:
-    """Refuse columns that are declared public where no release takes such columns."""
+    """Refuse public columns unless the relation is replace-one."""
     if public and neighbors != "replace-one":
         raise ParameterError('public_outcomes= needs neighbors="replace-one": no other release has public outcomes.')
 

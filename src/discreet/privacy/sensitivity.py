@@ -1,8 +1,8 @@
-r"""How far one person can move the released statistics: proofs in ``docs/mathematics``, section 2.
+r"""Sensitivities of the released statistics to one person: proofs in ``docs/mathematics``, section 2.
 
 Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped
-columns, rounding included; every coordinate is at most 1. A person counts for `most` rows at most: what holds for a
-row, or for none, holds for `most` times as much of a person (2.10).
+columns, rounding included; every coordinate is at most 1. A person has at most `most` rows, so the sensitivity to a
+person is at most `most` times that to a row (2.10).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from discreet.statistics.space import Space
 
 
 def sensitivity(block: Block, space: Space, neighbors: Neighbors = "add-remove") -> float:
-    """Largest change of one block, weighted by its noise layout so that mu = sensitivity/sd.
+    """The sensitivity of one block, weighted by its noise layout so that mu = sensitivity/sd.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -
 
 
 def costs(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
-    """What each block adds to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
+    """The contribution of each block to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
     changes = zip(blocks, sensitivities(blocks, space, neighbors), strict=True)
     alone: list[tuple[tuple[Block, ...], float]] = [((block,), (change / block.sd) ** 2) for block, change in changes]
     if neighbors == "add-remove":
@@ -80,7 +80,7 @@ def mu_of_before(blocks: Sequence[Block], space: Space, neighbors: Neighbors) ->
 
 
 def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Places of X'X and X'Y on the same X, and of other partners, each block in one pair at most."""
+    """Index pairs of X'X and X'Y on the same X, and of other partners; each block is in one pair at most."""
     pairs: list[tuple[int, int]] = []
     for i, block in enumerate(blocks):
         taken = {j for _, j in pairs}
@@ -121,7 +121,7 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
 
 
 def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
-    """Refuse a domain in which an encoded outcome, or whether its row counts, depends on the features of that row."""
+    """Refuse a domain in which an encoded outcome, or whether its row counts, depends on the row's features."""
     if domain.missing == "drop":
         raise DomainError(
             "missing='drop' does not go with public outcomes: which rows are left out depends on their features, which "

@@ -1,4 +1,4 @@
-"""What the noise costs in accuracy, from public figures only: the budget split, and which mechanism wins.
+"""The error that noise adds, from public figures only: the budget split, and the choice of mechanism.
 
 With mu the whole budget, a share g of mu^2 for X'X and 1 - g for X'Y, one outcome's normal equations are off by
 
@@ -20,7 +20,7 @@ from scipy.optimize import minimize_scalar
 from discreet.core.checks import Neighbors
 
 EXPLAINED = 1 / 16
-"""The assumed share of the largest possible y'y that a model explains; it gives |w|, and so the split."""
+"""The assumed share of the largest possible y'y that a model explains; it determines |w|, and so the split."""
 
 _SQUARES = 0.05
 """The share of mu^2 for y'y, which standard errors need."""
@@ -59,20 +59,20 @@ class Sizes:
 
     @property
     def coefficient_norm(self) -> float:
-        """|w|: with X'X spread evenly, R^2 |w|^2/d is an outcome's explained mean square, of T^2/l at most."""
+        """The norm |w|: with X'X spread evenly, R^2 |w|^2/d is an outcome's explained mean square, at most T^2/l."""
         return self.w or math.sqrt(EXPLAINED * self.d / self.outcomes) * self.T / self.R
 
     def covariance(self, mu: float, share: float) -> float:
-        """E |N1 w|^2 for one outcome."""
+        """The error E |N1 w|^2 for one outcome."""
         change = self.R**2 * (math.sqrt(2) if self.neighbors == "replace-one" else 1)
         return (self.d + 1) / 2 * (self.coefficient_norm * change / mu) ** 2 / share
 
     def association(self, mu: float, share: float) -> float:
-        """E |N2|^2 for one outcome, by the Gaussian mechanism."""
+        """The error E |N2|^2 for one outcome, by the Gaussian mechanism."""
         return self.d * (self._change / mu) ** 2 / share
 
     def projected(self, mu: float, share: float) -> float:
-        """A bound on the same after the projection, with public outcomes; never more than without it."""
+        """A bound on E |N2|^2 after the projection, with public outcomes; never more than without it."""
         if self.rows is None:
             return self.association(mu, share)
         bound = 2 * self.rows * self.R * self.T * math.sqrt(self.d) / self.outcomes * self._change / mu
@@ -95,12 +95,12 @@ class Sizes:
         return 1 / (1 + math.exp(-float(best.x)))
 
     def total(self, mu: float, mechanism: str, share: float) -> float:
-        """Covariance and association error together."""
+        """The sum of the covariance and association errors."""
         association = self.projected if mechanism == "projection" else self.association
         return self.covariance(mu, share) + association(mu, 1 - share)
 
 
 def shares_of(sizes: Sizes) -> dict[str, float]:
-    """How mu^2 is split between X'X, X'Y and y'y where outcomes are private."""
+    """The shares of mu^2 for X'X, X'Y and y'y where outcomes are private."""
     g = sizes.gram_share()
     return {"gram": (1 - _SQUARES) * g, "cross": (1 - _SQUARES) * (1 - g), "squares": _SQUARES}

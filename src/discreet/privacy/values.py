@@ -1,4 +1,4 @@
-"""Released values: integers on grids, the statistics that they stand for, and those of a stage."""
+"""Released values: integers on grids, and the statistics that they represent."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ VALUES = defined(
 
 
 def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Floats:
-    """The statistic of a block, in units of the mapped columns or of the coordinates of a stage; counts have `bins`."""
+    """The statistic of a block, in units of the mapped columns or of the coordinates of a stage; counts need `bins`."""
     return block.kind.array(block, [part.floats() for part in parts], bins)
 
 
 def bins(block: Block, stage: Coordinates) -> int:
-    """How many counts a block of a stage has; 0 where it has none.
+    """The number of counts in a block of a stage; 0 where it has none.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def bins(block: Block, stage: Coordinates) -> int:
 
 @dataclass(frozen=True)
 class ReleasedStage:
-    """What was released in the coordinates of one stage.
+    """Released statistics in the coordinates of one stage.
 
     Parameters
     ----------
     event : StageEvent
-        The coordinates, the noise, and which half widths were chosen.
+        The coordinates, the noise, and the chosen half widths.
     values : tuple of tuples of GridValues
-        For each block of the event: diagonal and upper triangle of U'U and meat, or all values of another.
+        For each block of the event: diagonal and upper triangle of U'U and of score products, or all values of another.
     """
 
     event: StageEvent
@@ -100,16 +100,16 @@ class ReleasedStage:
 
     @property
     def gram(self) -> Floats:
-        """U'U; in the end of a single outcome that of the rows whose residuals are not clipped."""
+        """The matrix U'U; at the last stage of a single outcome, that of the rows whose residuals are not clipped."""
         return self._find("gram")[1]
 
     def information(self, outcome: str) -> Floats:
-        """A'A of an outcome: its Fisher information over the largest slope of the link."""
+        """The matrix A'A of an outcome: its Fisher information over the largest slope of the link."""
         return self._find("information", outcome)[1]
 
     @property
     def cross(self) -> Floats:
-        """U'E, a column for each outcome of its block."""
+        """The matrix U'E, a column for each outcome of its block."""
         return self._find("cross")[1]
 
     @property
@@ -118,32 +118,32 @@ class ReleasedStage:
         return self._find("squares")[1]
 
     def counts(self, outcome: str) -> Floats:
-        """How many weighted residuals of an outcome lie between its half widths, beginning at 0."""
+        """Counts of the weighted residuals of an outcome between its half widths, beginning at 0."""
         return self._find("counts", outcome)[1]
 
     @property
     def lengths(self) -> Floats:
-        """How many rows have a |z| between the edges, beginning at 0."""
+        """Counts of rows by their norm |z| between the edges, beginning at 0."""
         return self._find("lengths")[1]
 
     def meat(self, outcome: str) -> Floats:
-        """S'S of an outcome, symmetric: the sum of (u e)(u e)', whose clipped residuals e are those of U'E.
+        """The score products S'S of an outcome: the sum of (u e)(u e)', e being the clipped residuals of U'E.
 
-        With persons it is the sum of t t', t the sum of a person's u e.
+        With persons it is the sum of t t', where t is the sum of a person's u e.
         """
         return self._scale(outcome) * self._find("meat", outcome)[1]
 
     def holds(self, statistic: str) -> bool:
-        """Whether a statistic is among what was released."""
+        """Whether a statistic was released."""
         return any(block.statistic == statistic for block in self.event.blocks)
 
     def sd(self, statistic: str, outcome: str | None = None) -> float:
-        """The noise sd of a statistic; of U'U and meat that on the diagonal, sqrt(2) times that of the rest."""
+        """The noise sd of a statistic; for symmetric matrices that of the diagonal, sqrt(2) times that of the rest."""
         block = self._find(statistic, outcome)[0]
         return self._scale(outcome) * block.sd if block.kind.per_person and outcome is not None else block.sd
 
     def _scale(self, outcome: str) -> float:
-        """The unit of an outcome's meat."""
+        """The unit of an outcome's score products."""
         return self.event.radii[self.event.coordinates.outcomes.index(outcome)] ** 2 if self.event.radii else 1.0
 
     def _find(self, statistic: str, outcome: str | None = None) -> tuple[Block, Floats]:

@@ -1,4 +1,4 @@
-"""Statistics that are released with Gaussian noise, one a file; each is known by its name in files.
+"""Statistics that are released with Gaussian noise, one per file; files and budgets refer to each by name.
 
 Every file of this folder is imported, so that a new statistic is a new file and nothing else.
 """

@@ -1,4 +1,4 @@
-"""A statistic: everything that the library knows of one kind of sum over rows, in one object.
+"""The class `Statistic`: everything that the library knows about one kind of sum over rows, in one object.
 
 Its name in files and its words for people, the coordinates that it is about, its L2 sensitivity, the layout of its
 noise, the shape of its values and the values that a table can have, its exact sums, and the loss of one row. A new
@@ -23,10 +23,10 @@ from discreet.domain.encoding import ONE
 from discreet.statistics.space import Space
 
 NoiseLayout = Literal["weighted", "uniform"]
-"""Of a symmetric matrix: sd/sqrt(2) off the diagonal, or the same sd everywhere."""
+"""Noise of a symmetric matrix: sd/sqrt(2) off the diagonal, or the same sd everywhere."""
 
 ROUNDED = 1 + 2.0**-12
-"""Squares of rounded rows exceed 1 by less."""
+"""A bound on squares of rounded coordinates, which may exceed 1 slightly."""
 
 
 class BlockLike(Protocol):
@@ -46,25 +46,25 @@ class BlockLike(Protocol):
 
     @property
     def layout(self) -> NoiseLayout:
-        """How noise is laid out."""
+        """The layout of the noise."""
 
     @property
     def span(self) -> Span | None:
-        """For counts, the part of the range whose equal parts are counted."""
+        """For counts, the part of the range that is divided into equal bins."""
 
 
 class Places(Protocol):
-    """Where the coordinates that blocks name stand in a row, and the largest squared norm of some of them."""
+    """Positions of named coordinates in a row, and bounds on their norms."""
 
     def indices(self, names: Iterable[str]) -> list[int]:
-        """Places by name."""
+        """The positions of these names."""
 
     def norm_squared(self, indices: Iterable[int]) -> float:
-        """Of the coordinates at these places."""
+        """The largest squared norm of the coordinates at these positions."""
 
 
 class RowArrays(Protocol):
-    """Encoded rows, one a line, in units of the mapped columns; a row that was dropped is all 0."""
+    """Encoded rows in units of the mapped columns; a row that was dropped is all 0."""
 
     Z: Floats
 
@@ -88,7 +88,7 @@ class ExactProducts(Protocol):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     def integers(self, rows: Objects, columns: Objects) -> Objects:
         """The sums of products of these coordinates."""
@@ -100,20 +100,20 @@ class ExactMatrices(Protocol):
     coordinates: Coordinates
 
     def matrix(self, place: int) -> list[Objects]:
-        """Diagonal and upper triangle of one of the symmetric matrices that were summed up."""
+        """The diagonal and upper triangle of one of the symmetric matrices that were summed."""
 
 
 class ExactStage(ExactMatrices, Protocol):
-    """All exact sums of the first reading of a stage; **confidential**."""
+    """All exact sums of the first pass over the rows of a stage; **confidential**."""
 
     def residual_counts(self, outcome: str) -> Objects:
-        """How many weighted residuals lie between the half widths of an outcome."""
+        """Counts of the weighted residuals of an outcome between its half widths."""
 
     def norm_counts(self) -> Objects:
-        """How many rows have a norm between the edges."""
+        """Counts of rows by norm between the edges."""
 
     def cross(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
-        """U'E at the chosen half widths, line by line."""
+        """U'E at the chosen half widths, row by row."""
 
     def squares(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
         """The sums of e^2 at the chosen half widths."""
@@ -136,11 +136,11 @@ class NoisyValue(Protocol):
 
     @property
     def name(self) -> str:
-        """Its words."""
+        """The name for people."""
 
     @property
     def far(self) -> float:
-        """More than noise adds to one of the values."""
+        """A distance that noise exceeds practically never."""
 
 
 class Statistic(ABC):
@@ -149,13 +149,13 @@ class Statistic(ABC):
     Attributes
     ----------
     name : str
-        In files, and in shares of a budget.
+        Its name in files, and in shares of a budget.
     words, stage_words : str
-        For people: of mapped columns, and of the coordinates of a stage; empty where it is not released of these.
+        Its names for people, for mapped columns and for coordinates of a stage; empty where it is not released.
     has_rows : bool
-        Whether it is about regressors; in a stage about all axes.
+        Whether it involves the regressors; in a stage all axes.
     outcomes : {"none", "one", "all"}
-        Whether it is about no outcome, one (several have one each), or all of them together.
+        Whether it involves no outcome, one (with one statistic for each), or all of them together.
     stage_order : int
         Its place among the statistics of a stage.
     symmetric : bool
@@ -167,19 +167,19 @@ class Statistic(ABC):
     signed : bool
         Whether values below 0 are possible without noise.
     of_design : bool
-        Whether it is about the whole design, not about some columns.
+        Whether it involves the whole design, not only some columns.
     of_products : bool
-        Whether sums of products of coordinates hold it.
+        Whether it can be read off sums of products of coordinates.
     first_reading : bool
-        Whether the first reading holds it: counts of outcomes, and the sums of all columns and of their squares.
+        Whether the first pass over the rows yields it: counts of outcomes, sums of all columns and of their squares.
     second_reading : bool
-        Whether it is summed up in a second reading of the rows, for half widths that were chosen after the first.
+        Whether it is summed in a second pass over the rows, for half widths that were chosen after the first.
     per_person : bool
-        Whether it is a sum over persons, of the shortened sums of their rows.
+        Whether it is a sum over persons, of the clipped sums of their rows.
     partner : str
-        Name of a statistic of the same regressors that one row cannot move furthest at the same time; see `joint`.
+        A statistic of the same regressors; no row is the worst case for both, so their joint cost is less. See `joint`.
     format_version : int
-        The oldest version of files that may list it.
+        The oldest format version of files that may list it.
     """
 
     name: ClassVar[str]
@@ -204,10 +204,10 @@ class Statistic(ABC):
 
     @abstractmethod
     def sensitivity(self, block: BlockLike, space: Space, neighbors: Neighbors) -> float:
-        """The largest L2 change by one row, before it is rounded up, weighted by the layout: mu = sensitivity/sd."""
+        """The L2 sensitivity to one row, before it is rounded up, weighted by the layout: mu = sensitivity/sd."""
 
     def rows_of_person(self, space: Space) -> int:
-        """How many rows a person counts for; scores of a person are one vector, no longer than a row's."""
+        """The number of rows that a person counts for; 1 where the sum of a person's scores is clipped."""
         return 1 if self.per_person else space.most
 
     def joint(self, block: BlockLike, other: BlockLike, space: Space) -> float:
@@ -221,35 +221,35 @@ class Statistic(ABC):
     # ---------------------------------------------------------------- values
 
     def shape(self, block: BlockLike, bins: int = BINS) -> tuple[int, ...]:
-        """The shape of its values; counts have as many as there are bins."""
+        """The shape of its values; counts have one per bin."""
         return (len(block.rows),)
 
     def array(self, block: BlockLike, parts: Sequence[Floats], bins: int = BINS) -> Floats:
-        """Its values, from those of its parts."""
+        """Assemble its values from those of its parts."""
         (values,) = parts
         return values.reshape(self.shape(block, bins))
 
     def bins(self, block: BlockLike, space: Space) -> int:
-        """How many counts it has; 0 where it has none."""
+        """The number of counts; 0 where it has none."""
         return 0
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """A made-up value for a table of n rows; `names` are those of X, where the constant is to be known."""
+        """A made-up value for a table of n rows; `names` are those of X, needed to find the constant."""
         return np.zeros(shape)
 
     def rows_told(self, block: BlockLike, array: Floats) -> tuple[float, float] | None:
-        """The number of rows that values tell, and the sd of its noise; None where they tell none."""
+        """The number of rows that follows from its values, with the sd of its noise; None where none follows."""
         return None
 
     def steps(self, block: BlockLike, is_whole: Callable[[str], bool]) -> list[int]:
-        """Bits of the power of 2 that each value is a multiple of without noise, in lattice units, or -1.
+        """For each value, the exponent of a power of 2 that divides it without noise, in lattice units, or -1.
 
-        Empty where nothing is known. `is_whole` tells of a coordinate whether it is 0 or 1 in every row.
+        Empty where nothing is known. `is_whole` says whether a coordinate is 0 or 1 in every row.
         """
         return []
 
     def impossible(self, value: NoisyValue, others: Sequence[NoisyValue], most: float, *, plain: bool) -> Iterator[str]:
-        """Why no table of at most so many rows has these values, up to noise; `others` were released with it."""
+        """Yield reasons why no table of at most so many rows has these values, up to noise; given `others`."""
         if not self.signed and value.array.min() < -value.far:
             yield (
                 f"{value.name}: a value that is never below 0 is so by more than {FAR:g} standard deviations of its "
@@ -261,41 +261,41 @@ class Statistic(ABC):
     # ---------------------------------------------------------------- exact sums
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """For each part, the places of the two coordinates whose products are summed up; none where it has others."""
+        """For each part, positions of the two coordinates whose products are summed, if it has such."""
         raise NotImplementedError
 
     def factors(self, A: Floats, X: Ints, Y: Ints) -> list[tuple[Floats, Floats]]:
-        """For each part, two lattice integers of at most 2^20 in size for each value: a row adds their product.
+        """For each part, two lattice integers of at most 2^20 in size per value: a row adds their product.
 
         Parameters
         ----------
         A : array
-            Encoded rows in lattice units, one a line.
+            Encoded rows in lattice units.
         X, Y : array of int
-            Places of the coordinates that it is about.
+            Positions of its coordinates.
         """
         return [(A[:, i], A[:, j]) for i, j in self.pairs(X, Y)]
 
     def from_products(self, sums: ExactProducts, X: Ints, Y: Ints) -> list[Objects]:
-        """Its exact parts, picked from sums of products."""
+        """Take its exact parts from sums of products."""
         return [sums.integers(i, j) for i, j in self.pairs(X, Y)]
 
     def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
-        """Its exact parts, picked from the sums of the first reading of a stage."""
+        """Take its exact parts from the sums of the first pass of a stage."""
         raise ValueError("these sums hold no such statistic")
 
     def from_second_reading(self, sums: ExactMatrices, block: BlockLike) -> list[Objects]:
-        """Its exact parts, picked from the sums of the second reading of a stage."""
+        """Take its exact parts from the sums of the second pass of a stage."""
         raise ValueError("these sums hold no such statistic")
 
     def column(self, block: BlockLike) -> str | None:
-        """The column that it is computed from alone, in its bounds as declared; None where it is of whole rows."""
+        """The only column that it depends on, within its declared bounds; None where it depends on whole rows."""
         return None
 
     # ---------------------------------------------------------------- stages
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
-        """Why a stage has no such statistic; None where it has."""
+        """The reason why a stage cannot release it; None where it can."""
         return None
 
     def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
@@ -303,7 +303,7 @@ class Statistic(ABC):
         raise NotImplementedError
 
     def seen(self, U: Floats, e: Floats) -> Floats:
-        """The lines that a symmetric matrix of a stage sums up, from u and the residuals of its outcome."""
+        """The vectors x of a symmetric matrix, the sum of x x', from u and the residuals of its outcome."""
         return U
 
     # ---------------------------------------------------------------- losses of rows
@@ -315,27 +315,27 @@ class Statistic(ABC):
         return np.hstack([(a / ONE) * (b / ONE) / sd for (a, b), sd in parts])
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """Squared change when one row comes or goes, weighted by the noise layout: mu^2 = change/sd^2."""
+        """Squared change when one row is added or removed, weighted by the noise layout: mu^2 = change/sd^2."""
         return _squared(self.vectors(block, places, rows.Z))
 
     def swap(self, block: BlockLike, places: Places, w: Floats, rows: RowArrays) -> Floats:
-        """Squared change when w takes the place of each row."""
+        """Squared change when w replaces each row."""
         return _squared(self.vectors(block, places, rows.Z) - self.vectors(block, places, w[None]))
 
     def most(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """A bound on the squared change when any row takes the place of each; none besides that for everybody."""
+        """A bound on the squared change when any row replaces each; infinite where only the common bound is known."""
         return np.full(len(rows.Z), math.inf)
 
     def moved(self, block: BlockLike, places: Places, rows: RowArrays, w: Floats | None) -> Floats:
-        """Squared change when features w, or the worst, take the place of a row's, and its outcomes stay."""
+        """Squared change when features w, or the worst ones, replace those of a row and its outcomes stay."""
         return self.most(block, places, rows) if w is None else self.swap(block, places, w, rows)
 
     def most_with(self, block: BlockLike, other: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """A bound on mu^2 of this statistic and its partner together, when any row takes the place of each."""
+        """A bound on mu^2 of this statistic and its partner together, when any row replaces each."""
         raise NotImplementedError
 
     def group_change(self, block: BlockLike, places: Places, Z: Floats) -> float:
-        """Squared change when all rows of Z go, weighted by the noise layout."""
+        """Squared change when all rows of Z are removed, weighted by the noise layout."""
         return float(np.sum(self.vectors(block, places, Z).sum(axis=0) ** 2))
 
 
@@ -351,13 +351,13 @@ S = TypeVar("S", bound=Statistic)
 
 
 def registered(kind: S) -> S:
-    """Enter a statistic into the table, where files and budgets find it by name."""
+    """Register a statistic, so that files and budgets find it by name."""
     STATISTICS[kind.name] = kind
     return kind
 
 
 def known(name: object) -> Statistic | None:
-    """The statistic that a file names, if there is one."""
+    """The statistic of this name, if there is one."""
     return STATISTICS.get(name) if isinstance(name, str) else None
 
 

@@ -26,7 +26,7 @@ from discreet.statistics.squares import SQUARES
 
 
 class Cross(Statistic):
-    """Products of the regressors with the outcomes; mathematics, 2.3."""
+    """Products of the regressors with the outcomes (mathematics, 2.3)."""
 
     name = "cross"
     words, stage_words, stage_order = "X'y", "U'e", 6
@@ -36,16 +36,16 @@ class Cross(Statistic):
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """R T, and twice as much for replace-one."""
+        """The sensitivity R T, and twice that for replace-one."""
         R2, T2 = spaces.norm_squared(block.rows, space), spaces.norm_squared(block.columns, space)
         return math.sqrt(R2 * T2) * (2 if neighbors == "replace-one" else 1)
 
     def shape(self, block: BlockLike, bins: int = BINS) -> tuple[int, ...]:
-        """A line for each regressor."""
+        """One row for each regressor."""
         return len(block.rows), len(block.columns)
 
     def impossible(self, value: NoisyValue, others: Sequence[NoisyValue], most: float, *, plain: bool) -> Iterator[str]:
-        """Products that exceed the root of the products of squares: Cauchy and Schwarz, up to noise."""
+        """Check the Cauchy-Schwarz inequality against sums of squares, up to noise."""
         yield from super().impossible(value, others, most, plain=plain)
         block = value.block
         rows, columns = np.full(len(block.rows), most), np.full(len(block.columns), most)
@@ -58,7 +58,7 @@ class Cross(Statistic):
             yield f"{value.name}: a product is larger than the sums of squares and its noise allow"
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """Each regressor with each outcome."""
+        """Pairs of each regressor with each outcome."""
         return [(np.repeat(X, len(Y)), np.tile(Y, len(X)))]
 
     def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
@@ -66,24 +66,24 @@ class Cross(Statistic):
         return [sums.cross(block.columns, chosen)]
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """|x|^2 |y|^2."""
+        """The squared change |x|^2 |y|^2."""
         return rows.norm2(places.indices(block.rows)) * rows.norm2(places.indices(block.columns))
 
     def swap(self, block: BlockLike, places: Places, w: Floats, rows: RowArrays) -> Floats:
-        """|x y' - w v'|^2."""
+        """The squared change |x y' - w v'|^2."""
         X, Y = places.indices(block.rows), places.indices(block.columns)
         x, v = w[X], w[Y]
         p, q, g = rows.norm2(X), x @ x, rows.Z[:, X] @ x
         return np.maximum(p * rows.norm2(Y) + q * (v @ v) - 2 * g * (rows.Z[:, Y] @ v), 0.0)
 
     def most(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """(|x| |y| + R T)^2."""
+        """The bound (|x| |y| + R T)^2."""
         X, Y = places.indices(block.rows), places.indices(block.columns)
         R2, T2 = places.norm_squared(X), places.norm_squared(Y)
         return np.asarray((np.sqrt(rows.norm2(X) * rows.norm2(Y)) + np.sqrt(R2 * T2)) ** 2)
 
     def moved(self, block: BlockLike, places: Places, rows: RowArrays, w: Floats | None) -> Floats:
-        """|(x - w) y'|^2, for the outcomes stay."""
+        """The squared change |(x - w) y'|^2; the outcomes stay."""
         X, Y = places.indices(block.rows), places.indices(block.columns)
         p, y2, R2 = rows.norm2(X), rows.norm2(Y), places.norm_squared(X)
         if w is None:

@@ -18,14 +18,14 @@ from discreet.statistics.squares import SumsOfSquares
 
 
 class Diagonal(SumsOfSquares):
-    """Sums of squares of the regressors; mathematics, 2.9."""
+    """Sums of squares of the regressors (mathematics, 2.9)."""
 
     name = "diagonal"
     words = "diagonal of X'X"
     of_products = first_reading = True
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """R; for replace-one each square of a column, or those of a ball, move by 1 or 2 at most."""
+        """The sensitivity R; for replace-one, the squares of a column, or those of a ball, change by 1 or 2 at most."""
         R2 = spaces.norm_squared(block.rows, space)
         if neighbors == "add-remove":
             return math.sqrt(R2)
@@ -40,7 +40,7 @@ class Diagonal(SumsOfSquares):
         return alone + min(len(ball), 2 * spaces.norm_squared(ball, domain))
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """n/3, and n for the constant."""
+        """The value n/3, and n for the constant."""
         return np.array([n if name == CONSTANT else n / 3 for name in names or [""] * shape[0]])
 
     def steps(self, block: BlockLike, is_whole: Callable[[str], bool]) -> list[int]:
@@ -48,12 +48,12 @@ class Diagonal(SumsOfSquares):
         return [2 * LATTICE_BITS if is_whole(name) else -1 for name in block.rows]
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """Each coordinate with itself."""
+        """Pairs of each coordinate with itself."""
         return [(X, X)]
 
 
 def replaced(change: float, R2: float, domain: Domain) -> float:
-    """The squared change by a replaced row, which may also be one that does not count, or counts less."""
+    """The squared change by replacing a row, possibly by one that does not count, or counts less."""
     return max(change, R2) if domain.missing == "drop" or not domain.unit.plain else change
 
 

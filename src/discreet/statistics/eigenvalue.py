@@ -20,7 +20,7 @@ MAX_ROWS = 1 << 32
 
 
 class Eigenvalue(Statistic):
-    """The least eigenvalue of X'X: no sum over rows, so the loss of a row depends on the others; mathematics, 2.7."""
+    """The least eigenvalue of X'X: not a sum over rows, so a row's loss depends on the others (mathematics, 2.7)."""
 
     name = "eigenvalue"
     words = "least eigenvalue of X'X"
@@ -29,7 +29,7 @@ class Eigenvalue(Statistic):
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """R^2, and rounding errors, whatever the relation."""
+        """The sensitivity R^2, plus rounding errors, for either relation."""
         R2 = spaces.norm_squared(block.rows, space)
         return R2 * (1 + 2 * eigenvalue_error(len(block.rows)) / space.most)
 
@@ -38,7 +38,7 @@ class Eigenvalue(Statistic):
         return ()
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """N over the number of regressors."""
+        """The value n over the number of regressors."""
         return np.array(n / max(len(names), 1))
 
     def from_products(self, sums: ExactProducts, X: Ints, Y: Ints) -> list[Objects]:
@@ -48,7 +48,7 @@ class Eigenvalue(Statistic):
         return [np.array([least_eigenvalue(sums, X.tolist())], dtype=object)]
 
     def group_change(self, block: BlockLike, places: Places, Z: Floats) -> float:
-        """By Weyl's inequality at most the largest eigenvalue of the rows that go."""
+        """The largest eigenvalue of the removed rows, a bound by Weyl's inequality."""
         X = Z[:, places.indices(block.rows)]
         return float(np.linalg.eigvalsh(X.T @ X)[-1] * (1 + 1e-9)) ** 2
 
@@ -59,7 +59,7 @@ class FloatProducts(ExactProducts, Protocol):
 
     @property
     def bits(self) -> int:
-        """Of the unit of the integers."""
+        """The bits of the unit of the integers."""
 
     def floats(self, indices: list[int]) -> Floats:
         """A square block of the sums."""

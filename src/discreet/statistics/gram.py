@@ -28,7 +28,7 @@ class Gram(SymmetricMatrix):
     format_version = 1
 
     def joint(self, block: BlockLike, other: BlockLike, space: spaces.Space) -> float:
-        """Replace-one cost of X'X and X'Y together: no pair of rows is the worst for both.
+        """The replace-one cost of X'X and X'Y together; no pair of rows is the worst for both.
 
         With a = 2 R^4/s_xx^2, b = 2 R^2 T^2/s_xy^2 and c = abs(z_X . z'_X)/R^2 it is the maximum over c of
         a (1 - c^2) + b (1 + c); and in the uniform layout, where that is less, of the same with `uniform` for X'X.
@@ -44,7 +44,7 @@ class Gram(SymmetricMatrix):
         return up(space.most**2 * worst, FEW)
 
     def rows_told(self, block: BlockLike, array: Floats) -> tuple[float, float] | None:
-        """The square of the constant."""
+        """The sum of squares of the constant."""
         return (float(array[0, 0]), block.sd) if block.rows[0] == CONSTANT else None
 
     def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
@@ -52,11 +52,11 @@ class Gram(SymmetricMatrix):
         return sums.matrix(0)
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
-        """A generalised linear model has other weights."""
+        """Refuse generalised linear models, which have the Fisher information instead."""
         return OTHER_MATRIX if isinstance(coordinates, Linked) else None
 
     def most_with(self, block: BlockLike, other: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """Of X'X and X'Y together: the best g for the adversary, and the cost there; in the uniform layout a bound."""
+        """The cost of X'X and X'Y together at the adversary's best g = abs(x . x'); a bound in the uniform layout."""
         X, Y = places.indices(block.rows), places.indices(other.columns)
         R2, T2, p, a = places.norm_squared(X), places.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
         pull = np.sqrt(a * T2) / other.sd**2
@@ -66,7 +66,7 @@ class Gram(SymmetricMatrix):
 
 
 def uniform(a: float, R2: float, size: int) -> tuple[float, float]:
-    """Replace-one cost of X'X in the uniform layout, k - m c^2 at most where z_X . z'_X = c R^2: k and m."""
+    """Constants k and m: X'X in the uniform layout has a replace-one cost of at most k - m c^2, z_X . z'_X = c R^2."""
     return a / 2 * (1 + 1 / R2), a / 2 * (1 + 1 / size)
 
 

@@ -13,7 +13,7 @@ from discreet.statistics.symmetric import SymmetricMatrix
 
 
 class Information(SymmetricMatrix):
-    """The sum of a a' over rows, a = k u with k <= 1 the root of the slope."""
+    """The sum of a a' over rows, a = k u, where k^2 <= 1 is the relative slope of the link."""
 
     name = "information"
     stage_words, stage_order = "Fisher information", 5
@@ -28,7 +28,7 @@ class Information(SymmetricMatrix):
         return sums.matrix(sums.coordinates.outcomes.index(block.columns[0]))
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
-        """Only a generalised linear model has one."""
+        """Refuse linear models, which have U'U instead."""
         return None if isinstance(coordinates, Linked) else OTHER_MATRIX
 
 

@@ -1,4 +1,4 @@
-"""U'U of the inner rows of a stage, whose residuals are not clipped."""
+"""U'U of the rows of a stage whose residuals are not clipped."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class InnerGram(SymmetricMatrix):
     second_reading = True
 
     def from_second_reading(self, sums: ExactMatrices, block: BlockLike) -> list[Objects]:
-        """The matrix after the scores of the only outcome."""
+        """The matrix after the score products of the only outcome."""
         if len(sums.coordinates.outcomes) > 1:
             raise ValueError("inner rows are those of a single outcome")
         return sums.matrix(1)
 
     def seen(self, U: Floats, e: Floats) -> Floats:
-        """Clipped rows have no inner u."""
+        """The rows u, set to 0 where the residual is clipped."""
         return U * (np.abs(e) < 1)
 
 

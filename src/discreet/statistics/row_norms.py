@@ -14,31 +14,31 @@ from discreet.statistics.space import Space
 
 
 class RowNormCounts(Counts):
-    """How many rows have a norm |z| between the edges of a stage, beginning at 0."""
+    """Counts of rows by their norm |z| between the edges of a stage, beginning at 0."""
 
     name = "lengths"
     stage_words, stage_order = "counts of lengths", 2
 
     def bins(self, block: BlockLike, space: Space) -> int:
-        """One more than there are edges."""
+        """The number of edges plus one."""
         return len(space.lengths) + 1 if isinstance(space, Coordinates) else 0
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """All in the first bin."""
+        """All rows in the first bin."""
         counts = np.zeros(shape)
         counts[0] = n
         return counts
 
     def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
-        """Those of all rows."""
+        """The counts of all rows."""
         return [sums.norm_counts()]
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
-        """Edges are needed."""
+        """Refuse a stage without edges."""
         return None if coordinates.lengths else "A stage without edges between lengths has no counts of them."
 
     def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
-        """Norms between edges."""
+        """The edges, and the row norms."""
         return coordinates.lengths, turned.lengths
 
 

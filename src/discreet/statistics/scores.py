@@ -10,7 +10,7 @@ from discreet.statistics.symmetric import SymmetricMatrix
 
 
 class ScoreProducts(SymmetricMatrix):
-    """The sum of s s' over rows, s = u e their scores; with persons or weights that of the shortened sums of each."""
+    """The sum of s s' over rows, s = u e their scores; with persons or weights, s is the clipped sum of each person."""
 
     name = "meat"
     stage_words, stage_order = "meat of U'e", 8
@@ -27,7 +27,7 @@ class ScoreProducts(SymmetricMatrix):
         return sums.matrix(sums.coordinates.outcomes.index(block.columns[0]))
 
     def seen(self, U: Floats, e: Floats) -> Floats:
-        """Scores take the place of u."""
+        """The scores u e."""
         return scores(U * ONE, e * ONE) / ONE
 
 

@@ -1,4 +1,4 @@
-"""Spaces that rows lie in, and bounds on norms and products of their coordinates; ``docs/mathematics``, section 2.
+"""Spaces that contain rows, and bounds on norms and products of coordinates; ``docs/mathematics``, section 2.
 
 Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped columns,
 rounding included; every coordinate is at most 1.
@@ -12,7 +12,7 @@ from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 
 Space = Domain | Coordinates
-"""Rows are mapped columns of a domain, or coordinates of a stage."""
+"""The space of rows: mapped columns of a domain, or coordinates of a stage."""
 
 
 def norm_squared(names: Sequence[str], space: Space) -> float:
@@ -21,7 +21,7 @@ def norm_squared(names: Sequence[str], space: Space) -> float:
 
 
 def least_product(names: Sequence[str], domain: Domain) -> float:
-    """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
+    """A lower bound on z . z': each number and each ball adds at least -1, a category 0, the constant 1."""
     columns = {domain.column_of[name] for name in names}
     numbers = {name for name in columns if name in domain.columns and domain.columns[name].bounds}
     signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
@@ -30,7 +30,7 @@ def least_product(names: Sequence[str], domain: Domain) -> float:
 
 
 def least_overlap(names: Sequence[str], space: Space) -> int:
-    """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
+    """The least abs(z . z') over corners of a box with the constant: 0, or 1 where parity forbids 0."""
     if isinstance(space, Coordinates):
         return 0
     columns = {space.column_of[name] for name in names}

@@ -22,24 +22,24 @@ class SumsOfSquares(Statistic):
         return block.rows
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """The sum of x_j^4."""
+        """The squared change, the sum of x_j^4."""
         return rows.norm4(places.indices(self.names(block)))
 
     def swap(self, block: BlockLike, places: Places, w: Floats, rows: RowArrays) -> Floats:
-        """The sum of (x_j^2 - w_j^2)^2."""
+        """The squared change, the sum of (x_j^2 - w_j^2)^2."""
         X = places.indices(self.names(block))
         squares: Floats = ((rows.squares[:, X] - w[X] ** 2) ** 2).sum(axis=1)
         return squares
 
     def most(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """Each square moves to 0 or 1, or as far as the largest norm allows."""
+        """A bound: each square changes to 0 or 1, or as far as the largest norm allows."""
         X = places.indices(self.names(block))
         u, norm = rows.squares[:, X], places.norm_squared(X)
         return np.asarray(np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + norm))
 
 
 class Squares(SumsOfSquares):
-    """Sums of squares of the outcomes; mathematics, 2.4."""
+    """Sums of squares of the outcomes (mathematics, 2.4)."""
 
     name = "squares"
     words, stage_words, stage_order = "y'y", "e'e", 7
@@ -49,7 +49,7 @@ class Squares(SumsOfSquares):
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """T; for replace-one each square moves by 1 at most."""
+        """The sensitivity T; for replace-one each square changes by 1 at most."""
         T2 = spaces.norm_squared(block.columns, space)
         return math.sqrt(min(len(block.columns), 2 * T2) if neighbors == "replace-one" else T2)
 
@@ -58,19 +58,19 @@ class Squares(SumsOfSquares):
         return block.columns
 
     def shape(self, block: BlockLike, bins: int = BINS) -> tuple[int, ...]:
-        """A value for each outcome."""
+        """One value for each outcome."""
         return (len(block.columns),)
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """n/10."""
+        """The value n/10."""
         return np.full(shape, n / 10)
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """Each outcome with itself."""
+        """Pairs of each outcome with itself."""
         return [(Y, Y)]
 
     def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
-        """At the chosen half widths."""
+        """The sums of e^2 at the chosen half widths."""
         return [sums.squares(block.columns, chosen)]
 
 

@@ -1,4 +1,4 @@
-"""Sums of the regressors; that of the constant is the number of rows."""
+"""Sums of the regressors; the sum of the constant is the number of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.statistics.diagonal import DIAGONAL, replaced
 
 
 class Sums(Statistic):
-    """Sums of coordinates; mathematics, 2.9."""
+    """Sums of coordinates (mathematics, 2.9)."""
 
     name = "sums"
     words = "sums of x"
@@ -25,7 +25,7 @@ class Sums(Statistic):
     of_products = first_reading = True
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """R; for replace-one the root of 2 (R^2 - c), c the least x . x'."""
+        """The sensitivity R; for replace-one sqrt(2 (R^2 - c)), with c the least x . x'."""
         R2 = spaces.norm_squared(block.rows, space)
         if neighbors == "add-remove":
             return math.sqrt(R2)
@@ -34,7 +34,7 @@ class Sums(Statistic):
         return math.sqrt(replaced(2 * (R2 - spaces.least_product(block.rows, space)), R2, space))
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """0, and n for the constant."""
+        """The value 0, and n for the constant."""
         return np.array([n if name == CONSTANT else 0.0 for name in names or [""] * shape[0]])
 
     def rows_told(self, block: BlockLike, array: Floats) -> tuple[float, float] | None:
@@ -42,11 +42,11 @@ class Sums(Statistic):
         return (float(array[0]), block.sd) if block.rows[0] == CONSTANT else None
 
     def steps(self, block: BlockLike, is_whole: Callable[[str], bool]) -> list[int]:
-        """Sums of lattice numbers are multiples of 2^20, those of coordinates that are 0 or 1 of 2^40."""
+        """Sums of lattice numbers are multiples of 2^20; those of coordinates that are 0 or 1 are multiples of 2^40."""
         return [(2 if is_whole(name) else 1) * LATTICE_BITS for name in block.rows]
 
     def impossible(self, value: NoisyValue, others: Sequence[NoisyValue], most: float, *, plain: bool) -> Iterator[str]:
-        """Sums that exceed what sums of squares allow."""
+        """Check that sums are within the bounds that sums of squares imply."""
         yield from super().impossible(value, others, most, plain=plain)
         for other in others:
             if other.kind is DIAGONAL and other.block.rows == value.block.rows:
@@ -55,21 +55,21 @@ class Sums(Statistic):
                     yield f"{value.name}: a sum is larger than the sum of squares and its noise allow"
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """Each coordinate with the constant."""
+        """Pairs of each coordinate with the constant."""
         return [(np.zeros_like(X), X)]
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """|x|^2."""
+        """The squared change |x|^2."""
         return rows.norm2(places.indices(block.rows))
 
     def swap(self, block: BlockLike, places: Places, w: Floats, rows: RowArrays) -> Floats:
-        """|x - w|^2."""
+        """The squared change |x - w|^2."""
         X = places.indices(block.rows)
         x = w[X]
         return np.maximum(rows.norm2(X) + x @ x - 2 * (rows.Z[:, X] @ x), 0.0)
 
     def most(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """(|x| + R)^2."""
+        """The bound (|x| + R)^2."""
         X = places.indices(block.rows)
         return np.asarray((np.sqrt(rows.norm2(X)) + math.sqrt(places.norm_squared(X))) ** 2)
 

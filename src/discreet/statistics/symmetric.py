@@ -1,4 +1,4 @@
-"""Symmetric matrices of products X'X: what X'X, U'U, scores and the Fisher information have in common."""
+"""Symmetric matrices of products: the base class of X'X, U'U, score products and the Fisher information."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from discreet.statistics.base import (
 
 
 class SymmetricMatrix(Statistic):
-    """The sum of x x' over rows, released as its diagonal and its upper triangle; mathematics, 2.1 and 2.2."""
+    """The sum of x x' over rows, released as its diagonal and its upper triangle (mathematics, 2.1 and 2.2)."""
 
     symmetric = True
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
-        """R^2, or sqrt(2 (R^4 - r^2)) for replace-one, r the least |x . x'|; less in the uniform layout."""
+        """R^2, or sqrt(2 (R^4 - r^2)) for replace-one with r the least |x . x'|; less in the uniform layout."""
         R2, r = spaces.norm_squared(block.rows, space), spaces.least_overlap(block.rows, space)
         replace = neighbors == "replace-one"
         weighted, triangle = (2 * (R2 - r) * (R2 + r), R2 * (R2 + 1)) if replace else (R2**2, R2 * (R2 + 1) / 2)
         return math.sqrt(weighted if block.layout == "weighted" else min(weighted, triangle))
 
     def sds(self, sd: float, layout: NoiseLayout) -> tuple[float, ...]:
-        """Of the diagonal and of the upper triangle."""
+        """The noise sds of the diagonal and of the upper triangle."""
         return sd, sd if layout == "uniform" else sd / math.sqrt(2)
 
     def shape(self, block: BlockLike, bins: int = BINS) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class SymmetricMatrix(Statistic):
         return len(block.rows), len(block.rows)
 
     def array(self, block: BlockLike, parts: Sequence[Floats], bins: int = BINS) -> Floats:
-        """The matrix, from its diagonal and its upper triangle."""
+        """The matrix, assembled from its diagonal and its upper triangle."""
         diagonal, upper = parts
         at = np.triu_indices(len(block.rows), k=1)
         if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
@@ -56,16 +56,16 @@ class SymmetricMatrix(Statistic):
         return G
 
     def typical_square(self, q: int) -> float:
-        """The square of one of q coordinates of a made-up row."""
+        """The typical square of one of q coordinates of a row."""
         return 1 / q
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """A multiple of the unit matrix, with n for the constant."""
+        """A multiple of the identity matrix, with n for the constant."""
         q = shape[0]
         return np.diag([n if name == CONSTANT else n * self.typical_square(q) for name in names or [""] * q])
 
     def impossible(self, value: NoisyValue, others: Sequence[NoisyValue], most: float, *, plain: bool) -> Iterator[str]:
-        """An eigenvalue below 0, or squares beyond the number of rows."""
+        """Check that eigenvalues are not negative, and that squares are within the number of rows."""
         array, block = value.array, value.block
         bound = spectral(len(array), *self.sds(block.sd, block.layout))
         if float(np.linalg.eigvalsh(array)[0]) < -bound - 1e-9 * float(np.abs(array).max()):
@@ -74,18 +74,18 @@ class SymmetricMatrix(Statistic):
             yield f"{value.name}: a sum of squares is larger than the number of rows and its noise allow"
 
     def pairs(self, X: Ints, Y: Ints) -> list[tuple[Ints, Ints]]:
-        """Squares, and products of two."""
+        """Pairs for squares, and for products of two coordinates."""
         i, j = np.triu_indices(len(X), k=1)
         return [(X, X), (X[i], X[j])]
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """|x|^4; in the uniform layout (|x|^4 + sum x_j^4)/2."""
+        """The squared change |x|^4; in the uniform layout (|x|^4 + sum x_j^4)/2."""
         X = places.indices(block.rows)
         square = rows.norm2(X) ** 2
         return square if block.layout == "weighted" else (square + rows.norm4(X)) / 2
 
     def swap(self, block: BlockLike, places: Places, w: Floats, rows: RowArrays) -> Floats:
-        """|x x' - w w'|^2; in the uniform layout half of that and of the diagonal's change."""
+        """The squared change |x x' - w w'|^2; in the uniform layout the mean of that and the diagonal's."""
         X = places.indices(block.rows)
         x = w[X]
         p, q, g = rows.norm2(X), x @ x, rows.Z[:, X] @ x
@@ -96,14 +96,14 @@ class SymmetricMatrix(Statistic):
         return (frobenius + diagonal) / 2
 
     def most(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """|x|^4 + R^4."""
+        """The bound |x|^4 + R^4."""
         X = places.indices(block.rows)
         R2 = places.norm_squared(X)
         square = rows.norm2(X) ** 2 + R2**2
         return square if block.layout == "weighted" else (square + rows.norm4(X) + R2) / 2
 
     def group_change(self, block: BlockLike, places: Places, Z: Floats) -> float:
-        """|X'X|^2 of the rows that go."""
+        """The squared change |X'X|^2 of the removed rows."""
         X = Z[:, places.indices(block.rows)]
         S = X.T @ X
         full = float(np.sum(S**2))

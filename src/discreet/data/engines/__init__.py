@@ -1,1 +1,1 @@
-"""Where rows are that stay where they are: clusters and databases that sum them up, to the same bits as here."""
+"""Clusters and databases that sum rows where they are stored, with results equal to local ones bit for bit."""

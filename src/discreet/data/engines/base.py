@@ -1,4 +1,4 @@
-"""What an engine is: it runs one function on each part of a table, wherever that is, and hands over what comes back."""
+"""The engine interface: an engine runs one function on each part of a remote table and returns the answers."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from discreet.errors import DataError, DiscreetError
 
 
 class Engine(ABC):
-    """A table that lies in parts somewhere else; **confidential**.
+    """A remote table in parts; **confidential**.
 
-    A fit asks for a few passes over the rows: where the outcome lies, sums of columns, then sums in the coordinates of
-    each stage, which depend on what was released before. Each pass is a task, bytes that hold public facts only. The
-    engine runs ``discreet.data.worker.answer(task, batches)`` once for each part of the table, and hands the answers
-    over in any order. An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on
-    how rows are divided, so the bits are those of one machine. Noise and budgets stay where the fit is, so that a part
-    that is read twice, because a worker was lost, draws nothing twice.
+    A fit needs a few passes over the rows: counts of the outcome, sums of columns, then sums in the coordinates of each
+    stage, which depend on earlier releases. Each pass is a task, bytes that hold public facts only. The engine runs
+    ``discreet.data.worker.answer(task, batches)`` once for each part of the table and returns the answers in any order.
+    An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on how rows are
+    divided, so they equal those of one machine, bit for bit. Noise is drawn and budgets are kept where the fit runs, so
+    that a part which is read twice, because a worker was lost, draws no noise twice.
 
-    An engine must hand over exactly one answer for each part, and may try a part again if reading it fails. Answers,
+    An engine must return exactly one answer for each part, and may try a part again if reading it fails. Answers,
     like rows, are confidential: encrypt the wire.
 
     Attributes
     ----------
     home : str
-        Where the rows are, and how they would be brought here; for errors.
+        The location of the rows, and how to bring them here; for errors.
     """
 
     home = "where an engine keeps them. Remedy: bring them here as a table or a file, if they fit"
@@ -42,16 +42,16 @@ class Engine(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
+        """The names and types of the columns."""
 
     @abstractmethod
     def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
-        """The answer for each part of the table.
+        """Return the answer for each part of the table.
 
         Parameters
         ----------
         task : bytes
-            What to pass on to `worker.answer`.
+            The task to pass to `worker.answer`.
         columns : sequence of str
             The columns that are needed; others may be there or not.
         report : callable
@@ -60,7 +60,7 @@ class Engine(ABC):
 
     @property
     def names(self) -> list[str]:
-        """Of the columns, as far as they are known beforehand."""
+        """The names of the columns, as far as they are known beforehand."""
         return list(self.schema.names)
 
     def check(self, domain: Domain) -> None:
@@ -68,7 +68,7 @@ class Engine(ABC):
         check_schema(self.schema, domain)
 
     def by_person(self, column: str) -> Engine:
-        """The same table in parts each of which has all rows of its persons: the guarantee rests on it."""
+        """Return the table with all rows of each person in one part; the guarantee depends on it."""
         raise DataError(
             f"{type(self).__name__} does not divide rows by person ({column!r}), whose rows must not be apart. "
             "Remedy: an engine that does, such as a Spark or Dask frame; or bring the rows here."
@@ -91,11 +91,11 @@ class EngineSource(Remote):
 
     @property
     def home(self) -> str:
-        """Where the rows are."""
+        """The location of the rows."""
         return self._engine.home
 
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
-        """The sums of a pass."""
+        """Return the sums of a pass."""
         return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.reads), report))
 
 
@@ -106,7 +106,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def unquoted(what: str, hint: str = "") -> Iterator[None]:
-    """Put our own error in place of those of an engine, which may quote data."""
+    """Replace the errors of an engine, which may quote data, by our own."""
     try:
         yield
     except DiscreetError:

@@ -22,7 +22,7 @@ from discreet.domain.value_types import KEYS
 from discreet.domain.values import as_arrow
 
 _GROUP = 32
-"""Answers that are added up by one worker, where there are more than so many."""
+"""The number of answers that one worker adds up, if there are more than this."""
 
 _RETRIES = 3
 
@@ -48,16 +48,16 @@ class DaskEngine(Engine):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the frame, as far as Dask knows it."""
+        """The schema of the frame, as far as Dask knows it."""
         return pa.Schema.from_pandas(self._collection._meta)
 
     @property
     def names(self) -> list[str]:
-        """Of the columns; those of delayed parts are not known."""
+        """The names of the columns; unknown for delayed parts."""
         return [] if isinstance(self._collection, list) else [str(name) for name in self._collection.columns]
 
     def by_person(self, column: str) -> Engine:
-        """The frame, shuffled by keys: raw entries of one person may differ in type, and so in Dask's hash."""
+        """Return the frame shuffled by key, since raw entries of one person may differ in type and so in hash."""
         given = self._collection
         if isinstance(given, list):
             return super().by_person(column)
@@ -66,12 +66,12 @@ class DaskEngine(Engine):
         return DaskEngine(keyed.shuffle(on=part))
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame whose columns are not those declared; of delayed parts, workers find out."""
+        """Refuse a frame whose columns are not those declared; delayed parts are checked by the workers."""
         if not isinstance(self._collection, list):
             FrameSource(named_columns(self._collection._meta), (), domain)
 
     def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
-        """The answers, added up in groups where there are many."""
+        """Return the answers, added up in groups if there are many."""
         from dask import delayed
 
         given, own, both = self._collection, delayed(answer_for_part, pure=False), delayed(worker.merged, pure=False)
@@ -85,7 +85,7 @@ class DaskEngine(Engine):
 
 
 def with_dask(path: str | Path) -> Any:
-    """The frame of the Parquet files under a path."""
+    """Return the Dask frame of the Parquet files under a path."""
     try:
         import dask.dataframe
     except ImportError:
@@ -95,7 +95,7 @@ def with_dask(path: str | Path) -> Any:
 
 
 def with_keys(frame: Any, column: str, part: str) -> Any:
-    """A pandas frame with the key of each person in place of the raw entry, and a number that follows from the key."""
+    """Replace the raw entry of each person in a pandas frame by the key, and add a number computed from the key."""
     values = as_arrow(frame[column], column, Identifier())
     KEYS.check(column, values.type)
     coded = keys(pa.chunked_array([values]).combine_chunks(), column).dictionary_encode()
@@ -106,19 +106,19 @@ def with_keys(frame: Any, column: str, part: str) -> Any:
 
 
 def _number(key: str) -> int:
-    """A number of 63 bits, the same in every process."""
+    """Return a hash of 63 bits that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest()) >> 1
 
 
 def answer_for_part(task: bytes, part: Any) -> bytes:
-    """The answer of one worker: for an Arrow table, or a pandas frame."""
+    """Return a worker's answer for an Arrow table or a pandas frame."""
     if isinstance(part, pa.RecordBatch):
         return worker.answer(task, [part])
     return worker.answer(task, part.to_batches()) if isinstance(part, pa.Table) else worker.answer_for_frame(task, part)
 
 
 def _client() -> Any:
-    """The cluster that Dask would use, if there is one."""
+    """Return the client of the cluster that Dask would use, or None."""
     try:
         from distributed import get_client
     except ImportError:
@@ -130,7 +130,7 @@ def _client() -> Any:
 
 
 def _gathered(client: Any, found: list[Any], report: Callable[[float], None]) -> list[bytes]:
-    """Answers from a cluster; whatever is still under way is cancelled if this is left early."""
+    """Return answers from a cluster; pending tasks are cancelled if this is left early."""
     from distributed import as_completed
 
     futures = client.compute(found, retries=_RETRIES)
@@ -145,7 +145,7 @@ def _gathered(client: Any, found: list[Any], report: Callable[[float], None]) ->
 
 
 def _counted(found: list[Any], parts: int, report: Callable[[float], None]) -> list[bytes]:
-    """Answers from threads or processes of this machine."""
+    """Return answers from threads or processes of this machine."""
     import dask
     from dask.callbacks import Callback
 

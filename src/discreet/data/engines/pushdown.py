@@ -1,4 +1,4 @@
-"""Passes as SQL: PostgreSQL encodes, turns and sums up the rows, and only sums leave the database.
+"""Passes as SQL: PostgreSQL encodes, rotates and sums the rows, and only sums leave the database.
 
 The arithmetic is that of `domain.encoding` and `domain.coordinates`, operation by operation, in float8, which is IEEE
 754 on both sides; `round` of float8 rounds ties to even, as `numpy.rint` does. Sums are those of bigint, which are
@@ -6,11 +6,11 @@ exact. Numbers are written as text that is read back to the same bits. Each step
 ``OFFSET 0`` keeps the planner from taking apart: otherwise every step would be computed again for each use. All sums of
 products of a pass are asked for in one statement, which reads each row once.
 
-Levels are compared byte by byte, whatever the collation of a column, and one CASE tells the place of a row's level, so
-that no row is at two. Nothing depends on settings of the server, of the user or of the session.
+Levels are compared byte by byte, whatever the collation of a column, and one CASE finds the place of a row's level, so
+that no row has two. Nothing depends on settings of the server, of the user or of the session.
 
-PostgreSQL refuses products that overflow or vanish, where numpy goes on with infinity or zero. So values far outside of
-the bounds are brought near first, which changes nothing after clipping, and tiny ones count as zero, which changes
+PostgreSQL refuses products that overflow or underflow, where numpy goes on with infinity or zero. So values far outside
+the bounds are first moved closer, which changes nothing after clipping, and tiny ones count as zero, which changes
 nothing after rounding.
 """
 
@@ -46,20 +46,20 @@ from discreet.errors import DataError, ParameterError
 from discreet.families.coordinates import Linked
 
 _AT_ONCE = 1600
-"""Sums that one SELECT asks for: the time that planning takes grows with the square of their number."""
+"""The most sums in one SELECT: planning time grows with the square of their number."""
 
 _FAR = 1e100
-"""Numbers of a `data_norm` that are larger in size are refused: their squares may overflow."""
+"""Larger absolute values in columns of a `data_norm` are refused: their squares may overflow."""
 
 _TINY = 1e-150
-"""Numbers of a `data_norm` that are smaller in size, in lattice units, count as zero: their squares would vanish."""
+"""Smaller absolute values in columns of a `data_norm`, in lattice units, count as zero: their squares may underflow."""
 
 Sums = dict[tuple[int, int], str]
-"""Where sums of products stand in an array, and the SQL of what is summed up."""
+"""Maps places in an array of sums to the SQL expressions that are summed."""
 
 
 class PushdownSource(Remote):
-    """Rows that a database sums up."""
+    """Rows that are summed by a database."""
 
     home = "in a database that sums them up itself. Remedy: leave out pushdown, so that they are read here"
 
@@ -85,7 +85,7 @@ class PushdownSource(Remote):
         self.domain, self._transaction, self._checked = domain, transaction, False
 
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
-        """The sums of a pass."""
+        """Return the sums of a pass."""
         if not self._checked:
             _refuse_bad(self._transaction, self.domain)
             self._checked = True
@@ -183,9 +183,9 @@ class _Run:
         return [f"z{i}" for i in range(len(self._domain.entries))]
 
     def _ask(self, rows: str, terms: Sequence[str], kept: Sequence[str]) -> list[int]:
-        """Sums of whole numbers over all rows, in one statement: what is kept of a row is computed once for all sums.
+        """Return sums of integers over all rows, in one statement that computes the kept columns of a row once.
 
-        Rows of a query that gives others each time, such as one with random(), are those of one reading, too.
+        So all sums are over the same rows, even if the query gives different ones each time, as with random().
         """
         some = [terms[i : i + _AT_ONCE] for i in range(0, len(terms), _AT_ONCE)]
         if len(some) > 1:
@@ -199,7 +199,7 @@ class _Run:
         return [int(value) for i in range(len(some)) for value in found[i].strip("{}").split(",")]
 
     def _cells(self, column: str) -> Ints:
-        """The counts of an outcome, over all rows that have one."""
+        """Return the counts of an outcome, over all rows that have one."""
         own = self._domain.select([column])
         place, shift = own.positions[column][0], LATTICE_BITS + 1 - (CELLS.bit_length() - 1)
         cell = f"least((z{place} + {int(ONE)}) >> {shift}, {CELLS - 1})::int"
@@ -217,7 +217,7 @@ class _Run:
 
 
 def _limbs(found: Sequence[int], sums: Sums, shape: tuple[int, int]) -> tuple[Ints, Ints]:
-    """The first of some sums at their places in an array, as limbs."""
+    """Put the first of the found sums at their places in an array, as limbs."""
     high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for place, value in zip(sums, found, strict=False):
         high[place], low[place] = value >> LIMB, value & ((1 << LIMB) - 1)
@@ -232,7 +232,7 @@ def _lines(residuals: int, axes: int) -> list[str]:
 
 
 def _encoded(transaction: Transaction, domain: Domain) -> str:
-    """Rows as lattice integers z0, z1, ..., an SQL expression for each coordinate of the domain."""
+    """Return SQL for the encoded rows: lattice integers z0, z1, ..., one for each coordinate of the domain."""
     encoder = Encoder(domain)
     numbers = {name: column for name, column in domain.columns.items() if column.bounds}
     categories = {name: column for name, column in domain.columns.items() if column.levels}
@@ -263,7 +263,7 @@ def _place(domain: Domain, name: str) -> int:
 
 
 def _scaled(encoder: Encoder, place: int, *, ball: bool) -> str:
-    """(x - c) s, clipped."""
+    """Return SQL for (x - c) s, clipped."""
     c, s, low, high = encoder.affine(place)
     x, near = f"x{place}", _near(c, s, low, high)
     if near is not None:
@@ -277,7 +277,7 @@ def _scaled(encoder: Encoder, place: int, *, ball: bool) -> str:
 
 
 def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | None:
-    """Numbers beyond both bounds, to which others may be brought without a change; None where there are no bounds."""
+    """Return limits beyond both bounds, to which values can be moved before clipping; None without bounds."""
     if max(-low, high) > 2 * ONE:
         return None
     least, most = c - 4 * (ONE / s), c + 4 * (ONE / s)
@@ -287,7 +287,7 @@ def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | 
 
 
 def _number(transaction: Transaction, name: str, column: Column) -> str:
-    """A number in float8; of dates, days since 1970."""
+    """Return SQL for a number in float8; dates are days since 1970."""
     kind, value = transaction.kind(name), quoted(name)
     if not column.date:
         return f"{value}::int::float8" if kind == "bool" else f"{value}::float8"
@@ -297,11 +297,11 @@ def _number(transaction: Transaction, name: str, column: Column) -> str:
 
 
 def _level(transaction: Transaction, name: str, column: Column) -> str:
-    """The place of a row's level among those declared, -1 where it is none of them: one place, however they compare."""
+    """Return SQL for the place of a row's level among those declared, -1 if it is none of them."""
     kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
     if column.entries is TEXT:
         value = f'{value}::text COLLATE pg_catalog."C"'  # byte by byte, whatever the collation of the column
-        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # which no text there holds
+        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # PostgreSQL text has no NUL
     elif kind in ("float4", "float8", "numeric"):
         value = f"{value}::float8"
         known = [(k, _float(int(level))) for k, level in levels if int(float(level)) == int(level)]
@@ -313,7 +313,7 @@ def _level(transaction: Transaction, name: str, column: Column) -> str:
 
 
 def _where(transaction: Transaction, domain: Domain) -> str:
-    """Which rows are left, where those that lack a value are dropped."""
+    """Return the WHERE clause that drops rows with missing values, if they are to be dropped."""
     if domain.missing != "drop":
         return ""
     lacking = (_lacks(transaction, name) for name in domain.inputs)
@@ -336,7 +336,7 @@ def _is_nan(name: str) -> str:
 
 
 def _turned(rows: str, coordinates: Coordinates, domain: Domain) -> str:
-    """Rows as u and e, with v and their lengths; see `domain.coordinates`."""
+    """Return SQL for the rotated rows u and e, with v and the row norms; see `domain.coordinates`."""
     x, y = domain.indices(coordinates.design), domain.indices(coordinates.outcomes)
     P, theta, q = coordinates.P.floats.T, coordinates.theta.floats.T, len(coordinates.axes)
     turned = [f"{_product(p, x)} AS w{a}" for a, p in enumerate(P)]
@@ -355,7 +355,7 @@ def _turned(rows: str, coordinates: Coordinates, domain: Domain) -> str:
 
 
 def _places(coordinates: Coordinates) -> list[tuple[int, float]]:
-    """The outcome and the half width of each e."""
+    """Return the outcome and the half width of each e."""
     return [(j, b) for j, own in enumerate(coordinates.widths) for b in own]
 
 
@@ -365,13 +365,13 @@ def _clipped(j: int, b: float) -> str:
 
 
 def _product(weights: Floats, places: Sequence[int]) -> str:
-    """An exact product of weights with coordinates, in whatever order."""
+    """Return SQL for a product of weights with coordinates, which is exact in any order."""
     terms = [f"{_float(w)} * z{place}" for w, place in zip(weights.tolist(), places, strict=True) if w]
     return f"({' + '.join(terms) or _float(0.0)})"
 
 
 def _tree(q: int) -> str:
-    """The sum of squares in the order of `domain.coordinates`."""
+    """Return SQL for the sum of squares, in the order of `domain.coordinates`."""
     terms = [f"w{a} * w{a}" for a in range(q)]
     while (k := len(terms)) > 1:
         half = k // 2
@@ -379,7 +379,7 @@ def _tree(q: int) -> str:
     return terms[0]
 
 
-# ---------------------------------------------------------------- what is wrong with rows
+# ---------------------------------------------------------------- bad data
 
 
 def _refuse_bad(transaction: Transaction, domain: Domain) -> None:
@@ -399,7 +399,7 @@ def _refuse_bad(transaction: Transaction, domain: Domain) -> None:
 def _flaws(
     transaction: Transaction, name: str, column: Column, domain: Domain
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Tests of one column, and what tells that they hold: a made-up entry of the same kind, read as any other."""
+    """Yield SQL tests of one column, each with a function that raises its error by reading a made-up entry."""
 
     def reading(entry: object, kind: pa.DataType) -> Callable[[], None]:
         def tell() -> None:
@@ -429,7 +429,7 @@ def _refuse_far(name: str, what: str) -> None:
 
 
 def _undeclared(column: Column) -> str | float:
-    """An entry that is no level."""
+    """Return an entry that is not a declared level."""
     return "".join(map(str, column.levels)) + "?" if column.entries is TEXT else 0.5
 
 
@@ -437,13 +437,13 @@ def _undeclared(column: Column) -> str | float:
 
 
 def _step(rows: str, columns: Sequence[str], *, keep: bool = True) -> str:
-    """Rows with more columns, which are computed once."""
+    """Return SQL for rows with more columns, which are computed once."""
     kept = ["*", *columns] if keep else columns
     return f"(SELECT {', '.join(kept)} FROM {rows} OFFSET 0) AS t" if columns else rows
 
 
 def _float(value: float) -> str:
-    """A number that is read back to the same bits."""
+    """Return SQL for a number that is read back to the same bits."""
     return f"'{float(value)!r}'::float8"
 
 
@@ -452,12 +452,12 @@ def _text(value: str) -> str:
 
 
 def _mirrored(upper: Ints) -> Ints:
-    """A symmetric matrix from its upper triangle."""
+    """Return a symmetric matrix, given its upper triangle."""
     return np.triu(upper) + np.triu(upper, k=1).T
 
 
 def _symmetric(high: Ints, low: Ints, size: int) -> tuple[Ints, Ints]:
-    """Limbs whose first square block is symmetric, from its upper triangle."""
+    """Make the first square block of both limbs symmetric, given its upper triangle."""
     for limb in (high, low):
         limb[:size, :size] = _mirrored(limb[:size, :size])
     return high, low

@@ -1,7 +1,7 @@
 """Spark frames; pyspark is imported only when one is given, or asked for by name.
 
-Each part of the frame is summed up where it is, and one row of bytes comes back for each. Rows are not moved between
-executors. Nothing depends on accumulators, so that a task that is tried again, or run twice, counts once.
+Each part of the frame is summed where it is, and one row of bytes comes back for each. Rows are not moved between
+executors. No accumulators are used, so that a task that is retried, or run twice, counts once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from discreet.domain import Domain
 from discreet.errors import DataError
 
 _LARGE = 1 << 16
-"""Answers that may be larger are added up by the cluster first: 16,000 of this size fill Spark's limit of 1 GiB."""
+"""Larger answers are added up by the cluster first: 16,000 of this size fill Spark's limit of 1 GiB."""
 
 _MERGING = 8
-"""Tasks that add up answers."""
+"""The number of tasks that add up answers."""
 
 _EVERY = 0.2
-"""Seconds between looks at how far Spark is."""
+"""Seconds between polls of Spark's progress."""
 
 
 def is_spark(value: Any) -> bool:
@@ -51,7 +51,7 @@ class SparkEngine(Engine):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the frame."""
+        """The schema of the frame."""
         from pyspark.sql.pandas.types import to_arrow_type
         from pyspark.sql.types import UserDefinedType
 
@@ -59,7 +59,7 @@ class SparkEngine(Engine):
         return pa.schema([pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in fields])
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame whose columns are not those declared, or not told apart by Spark."""
+        """Refuse a frame whose columns are not those declared, or whose names Spark cannot distinguish."""
         super().check(domain)
         if self._frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
             return
@@ -69,12 +69,12 @@ class SparkEngine(Engine):
                 raise DataError(f"Column {name!r} stands twice in the data: Spark does not tell capitals apart.")
 
     def by_person(self, column: str) -> Engine:
-        """The frame, with the rows of a person in one part; Spark leaves a number of parts that is named as it is."""
+        """Return the frame repartitioned by person; the number of parts is explicit, so that Spark keeps it."""
         parts = int(self._frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
         return SparkEngine(self._frame.repartition(parts, _quoted(column)))
 
     def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
-        """The answers, added up by the cluster where they are large."""
+        """Return the answers, added up by the cluster if they are large."""
         found = self._frame.select(*map(_quoted, columns)).mapInArrow(partial(_answered, task), _SCHEMA)
         if worker.answer_size(task) > _LARGE:
             found = found.repartition(_MERGING).mapInArrow(_merged, _SCHEMA)
@@ -87,7 +87,7 @@ def _quoted(name: str) -> str:
 
 
 def with_spark(path: str | Path) -> Any:
-    """The frame of what Spark reads under a path, or under the name of a table in its catalog."""
+    """Return the Spark frame of a path, or of a table in Spark's catalog."""
     session, place = _import().SparkSession.builder.appName("discreet").getOrCreate(), str(path)
     if session.sparkContext.master.startswith("local"):
         # workers on this machine need this Python, not the first in PATH
@@ -107,12 +107,12 @@ _SCHEMA = "answer binary"
 
 
 def _answered(task: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The answer for one part."""
+    """Yield the answer for one part."""
     yield _row(worker.answer(task, batches))
 
 
 def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One answer for those that came to one task."""
+    """Yield the sum of the answers that one task received."""
     answers = [answer.as_py() for batch in batches for answer in batch.column(0)]
     if answers:
         yield _row(worker.merged(answers))
@@ -127,7 +127,7 @@ def _row(answer: bytes) -> pa.RecordBatch:
 
 @contextlib.contextmanager
 def _running(session: Any, report: Callable[[float], None]) -> Iterator[None]:
-    """Tell how far the jobs inside are, and cancel them if this is left early."""
+    """Report the progress of the jobs inside the block, and cancel them if it is left early."""
     context, tag, over = session.sparkContext, f"discreet-{uuid.uuid4()}", threading.Event()
 
     def watch() -> None:
@@ -154,7 +154,7 @@ def _running(session: Any, report: Callable[[float], None]) -> Iterator[None]:
 
 
 def _fraction(context: Any, tag: str) -> float:
-    """The share of tasks that are done."""
+    """Return the fraction of tasks that are done."""
     tracker, jobs = context.statusTracker(), context._jsc.sc().statusTracker().getJobIdsForTag(tag)
     stages = [i for job in jobs for i in tracker.getJobInfo(job).stageIds]
     infos = [info for i in stages if (info := tracker.getStageInfo(i)) is not None]
@@ -164,7 +164,7 @@ def _fraction(context: Any, tag: str) -> float:
 
 @contextlib.contextmanager
 def _unquoted() -> Iterator[None]:
-    """Spark's errors without their words, which may quote data."""
+    """Replace Spark's errors, which may quote data, by our own."""
     with unquoted("Spark job", " Spark's own log tells why."):
         yield
 

@@ -1,1 +1,1 @@
-"""What one reading of a table sums up, as functions from rows to integers that can be sent to where rows are."""
+"""Passes over a table: functions from rows to integer sums, which can be sent to where the rows are."""

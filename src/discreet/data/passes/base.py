@@ -1,4 +1,4 @@
-"""A pass: what one reading of a table sums up, and the encoded rows that it is given."""
+"""The interface of a pass, which sums over one reading of a table, and the encoded rows that it is given."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BATCH = 1 << 18
 
 
 class Batch(NamedTuple):
-    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
+    """Encoded rows, valid until the next batch is drawn; `rows` includes those that were dropped.
 
-    `raw` is the same batch as the reader has it; `weights` are what the rows of A count, in units of 2^-20, or None
-    where all count 1.
+    `raw` is the batch as the reader gave it; `weights` are the weights of the rows of A in units of 2^-20, or None if
+    all weights are 1.
     """
 
     A: Floats
@@ -31,14 +31,14 @@ class Batch(NamedTuple):
 
 
 class Pass(ABC):
-    """What one reading of a table sums up: a function from rows to integers, for public facts alone.
+    """One reading of a table: a function from rows to integer sums that depends on public facts alone.
 
-    It has fields that are ready for JSON, or have a `to_dict`, so that it can be sent to wherever the rows are.
+    Its fields are JSON-ready or have a `to_dict`, so that it can be sent to where the rows are.
 
     Attributes
     ----------
     kind : str
-        What workers know it by.
+        Its name in tasks for workers.
     in_order : bool
         Whether rows must come in order, so that one thread reads them.
     domain : Domain
@@ -50,21 +50,21 @@ class Pass(ABC):
     domain: Domain
 
     def size(self, *, columnar: bool) -> int:
-        """The most rows that a batch has."""
+        """Return the maximum number of rows of a batch."""
         return usual_size(self.domain)
 
     @property
     def numbers(self) -> int:
-        """How many sums there are, about: those with every coordinate, where there are not those with every pair."""
+        """The approximate number of sums: one for each coordinate, unless a pass has one for each pair."""
         return len(self.domain.entries)
 
     @abstractmethod
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches of a reader."""
+        """Compute the sums over some batches of a reader."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What it is besides its domain, ready for JSON."""
+        """Return the fields of the pass other than its domain, JSON-ready."""
 
     @classmethod
     @abstractmethod
@@ -73,7 +73,7 @@ class Pass(ABC):
 
 
 def usual_size(domain: Domain) -> int:
-    """How many rows a batch has, unless there is a reason for another number."""
+    """Return the default number of rows of a batch."""
     return min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
 
 
@@ -85,12 +85,12 @@ def encoded(
     problems: Problems,
     done: Callable[[int], None] = lambda rows: None,
 ) -> Iterator[Batch]:
-    """Batches of a reader, encoded; what is wrong with any of them is kept, and no more are given out then."""
+    """Yield encoded batches of a reader; collect data errors, and yield nothing after the first error."""
     encoder = Encoder(domain)
     buffer = encoder.empty(size, columnar=reader.columnar)
     for batch in batches:
         A, rows = buffer[:0], reader.size(batch)
-        with problems.met(DataError):  # what is wrong with other rows is told, too
+        with problems.met(DataError):  # errors in other rows are reported, too
             A = buffer[: reader.fill(batch, buffer, encoder)]
         encoder.finish(A)
         if not problems:
@@ -99,7 +99,7 @@ def encoded(
 
 
 def _weights(reader: Source, batch: Any, left: int) -> Floats | None:
-    """Of the rows that are not dropped."""
+    """Return the weights of the rows that are not dropped."""
     weights = reader.weights(batch)
     if weights is None or len(weights) == left:
         return weights

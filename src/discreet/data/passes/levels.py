@@ -1,8 +1,8 @@
-"""Products with the levels of wide categories: sums by level and tables of pairs, in place of a product of matrices.
+"""Products with the levels of wide categories: sums by level and tables of pairs instead of a matrix product.
 
-A category has one coordinate in every row that is not 0. So a row has as many products with levels as it has other
-coordinates, and one with each other category, however many levels there are. The sums are integers, the same as those
-of all products, most of which are 0.
+In each row, one coordinate of a category is not 0. So a row has one nonzero product of a category with each other
+coordinate and with each other category, however many levels there are. The sums are integers, equal to those of the
+full matrix product.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from discreet.core.arrays import Floats, Ints
 from discreet.data.sums import Left
 
 MANY = 256
-"""Levels from which a category is summed up by level: below, a product of matrices takes less time."""
+"""Categories with at least so many levels are summed by level; for fewer, a matrix product is faster."""
 
 
 class Levels:
-    """Sums left(Z_f)'Z over the lines of Z, with Z_f its first columns.
+    """Sums left(Z_f)'Z over the rows of Z, with Z_f its first columns.
 
     Parameters
     ----------
     spans : sequence of (int, int)
-        Where wide categories begin and end, all of them among the first columns.
+        The column ranges of wide categories, all of them among the first columns.
     first, columns : int
-        How many columns Z_f and Z have.
+        The number of columns of Z_f and of Z.
     """
 
     def __init__(self, spans: Sequence[tuple[int, int]], first: int, columns: int) -> None:
@@ -36,7 +36,7 @@ class Levels:
         self._first = int(np.searchsorted(self._rest, first))
 
     def add(self, Z: Floats, total: Floats, left: Left) -> None:
-        """Add the sums over some lines to a total."""
+        """Add the sums over some rows to a total."""
         if not len(Z):
             return
         D, held = Z[:, self._rest], [_held(Z, *span) for span in self._spans]
@@ -53,14 +53,14 @@ class Levels:
 
 
 def _held(Z: Floats, low: int, high: int) -> tuple[Ints, Floats]:
-    """The place of the coordinate of a category that is not 0, in each line, and its value, as a column."""
+    """Return, for each row, the place of a category's nonzero coordinate, and its value as a column."""
     value, moment = (Z[:, low:high] @ np.column_stack([np.ones(high - low), np.arange(high - low)])).T
     places = low + np.where(value == 0, 0, moment / np.where(value == 0, 1, value)).astype(np.int64)
     return places, value[:, None]
 
 
 def _by_place(places: Ints, X: Floats) -> tuple[Ints, Floats]:
-    """The places that occur, and the sums of the lines of X at each of them.
+    """Return the distinct places, and the sums of the rows of X at each of them.
 
     Examples
     --------

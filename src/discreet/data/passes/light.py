@@ -20,13 +20,13 @@ from discreet.statistics.histogram import cell_of
 
 
 def tallied(cells: NDArray[np.intp], bins: int, weights: Floats | None) -> Ints:
-    """How many rows are in each cell; their weights in units of 2^-20 where they have any."""
+    """Count the rows in each cell, or sum their weights in units of 2^-20 if they have any."""
     counts = np.bincount(cells, weights, minlength=bins)
     return counts if weights is None else counts.astype(np.int64)
 
 
 class Tally:
-    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
+    """The encoded outcomes of all rows that have one, including rows dropped for another missing value."""
 
     def __init__(self, reader: Source, domain: Domain, column: str) -> None:
         self._reader, self._place = reader, domain.positions[column][0]
@@ -34,7 +34,7 @@ class Tally:
         self._encoder = Encoder(domain.select([column])) if self._alone else None
 
     def outcomes(self, batch: Batch) -> Floats:
-        """Of one batch."""
+        """Return the outcomes of one batch."""
         if self._alone is None or self._encoder is None:
             return batch.A[:, self._place]
         y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
@@ -43,7 +43,7 @@ class Tally:
         return y[:, 1]
 
     def cells(self, batch: Batch) -> Ints:
-        """How many of them lie in each cell."""
+        """Count the outcomes of a batch in each cell."""
         return tallied(cell_of(self.outcomes(batch) / ONE), CELLS, self._weights(batch))
 
     def _weights(self, batch: Batch) -> Floats | None:
@@ -63,7 +63,7 @@ class LightPass(Pass):
     columns: tuple[str, ...]
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         total = Total(MarginLayout(len(self.domain.entries)), weighted=not self.domain.unit.plain)
         tallies = [Tally(reader, self.domain, column) for column in self.columns]
         counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
@@ -74,7 +74,7 @@ class LightPass(Pass):
         return PartialSums.of(total, *counts)
 
     def facts(self) -> dict[str, Any]:
-        """The outcomes."""
+        """Return the outcomes."""
         return {"columns": list(self.columns)}
 
     @classmethod
@@ -90,7 +90,7 @@ class MarginLayout:
         self.shape = 2, size
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
-        """Add those of a batch to a total."""
+        """Add the sums of a batch to a total."""
         B = left(A)
         total[0] += np.matmul(B[:, 0], A, out=work[0])
         total[1] += np.einsum("ij,ij->j", B, A, out=work[1])

@@ -22,7 +22,7 @@ from discreet.errors import DataError
 
 
 def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
-    """Which products are summed up: all of them, or those that models of some outcomes need."""
+    """Return the layout of the products that are summed: all of them, or those that models of some outcomes need."""
     outcomes = domain.indices(targets)
     taken = {domain.entries[i].column for i in outcomes}
     features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken] if targets else ()
@@ -32,7 +32,7 @@ def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
 
 @dataclass(frozen=True)
 class MomentsPass(Pass):
-    """Sums of products of encoded rows, and counts of one outcome if it is named."""
+    """A pass for sums of products of encoded rows, and for counts of one outcome if it is named."""
 
     kind: ClassVar[str] = "moments"
 
@@ -42,16 +42,16 @@ class MomentsPass(Pass):
     sampler: Sampler | None = field(default=None, compare=False)
 
     def size(self, *, columnar: bool) -> int:
-        """The most rows that a batch has."""
+        """Return the maximum number of rows of a batch."""
         return layout(self.domain, self.targets).batch(columnar=columnar)
 
     @property
     def numbers(self) -> int:
-        """How many sums there are."""
+        """The number of sums."""
         return math.prod(layout(self.domain, self.targets).shape)
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         weighted, columns = not self.domain.unit.plain, () if self.column is None else (self.column,)
         if weighted and self.sampler is not None:
             raise AssertionError("rows that are sampled have no weights")
@@ -66,7 +66,7 @@ class MomentsPass(Pass):
         return PartialSums.of(total, *counts)
 
     def facts(self) -> dict[str, Any]:
-        """Outcomes and column; a sampler is not sent anywhere, for it draws."""
+        """Return the outcomes and the column; refuse a sampler, which draws random numbers and is never sent."""
         if self.sampler is not None:
             raise DataError("A sample of the rows is drawn where the budget is, so the rows must be there, too.")
         return {"targets": list(self.targets), "column": self.column}
@@ -78,25 +78,25 @@ class MomentsPass(Pass):
 
 
 class Sampler(Protocol):
-    """Decides which rows are in a sample, whatever the order in which batches come."""
+    """Decides which rows are in a sample, in any order of batches."""
 
     def take(self, rows: int) -> Bools:
-        """Whether each of the next rows is in the sample."""
+        """Return whether each of the next rows is in the sample."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which products of a row's coordinates are summed up.
+    """The products of a row's coordinates that are summed.
 
     Parameters
     ----------
     size : int
-        Coordinates of a row.
+        The number of coordinates of a row.
     features, outcomes : sequence of int
         Places of F and of Y. All products within F, all of F with Y, and the squares of Y are kept, as an array of
         f + 1 rows and f + l columns whose last row holds the squares. Without outcomes, all products are kept.
     wide : sequence of (int, int)
-        Where categories of many levels begin and end, which are summed up by level.
+        The ranges of categories of many levels, which are summed by level.
     """
 
     size: int
@@ -106,13 +106,13 @@ class Layout:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the array of sums."""
+        """The shape of the array of sums."""
         if not self.outcomes:
             return self.size, self.size
         return len(self.features) + 1, len(self.features) + len(self.outcomes)
 
     def batch(self, *, columnar: bool) -> int:
-        """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
+        """Return the number of rows of a batch: small enough for the cache, but larger if each column costs a call."""
         least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
         return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
 
@@ -130,7 +130,7 @@ class Layout:
 
     @cached_property
     def _levels(self) -> Levels | None:
-        """Sums by level of wide categories, where there are any."""
+        """The sums by level, if there are wide categories."""
         if not self.wide:
             return None
         if not self.outcomes:
@@ -160,6 +160,6 @@ class Layout:
 
 
 def _span(places: Sequence[int]) -> slice | list[int]:
-    """Places as a slice where they follow one another, so that no copy is made."""
+    """Return consecutive places as a slice, so that indexing makes no copy."""
     first = places[0] if places else 0
     return slice(first, first + len(places)) if list(places) == list(range(first, first + len(places))) else [*places]

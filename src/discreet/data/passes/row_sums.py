@@ -1,4 +1,4 @@
-"""Sums over rows of any statistic that tells its factors: one pass for those that products of columns do not hold."""
+"""A pass for sums over rows of any statistic that defines its factors, for those not in the products of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.statistics.base import STATISTICS, Statistic
 
 
 class Summed(NamedTuple):
-    """A statistic by name, and the coordinates that it is about."""
+    """The name of a statistic, and its coordinates."""
 
     statistic: str
     rows: tuple[str, ...]
@@ -26,13 +26,13 @@ class Summed(NamedTuple):
 
     @property
     def kind(self) -> Statistic:
-        """The statistic."""
+        """The statistic with this name."""
         return STATISTICS[self.statistic]
 
 
 @dataclass(frozen=True)
 class RowSumsPass(Pass):
-    """Sums of what rows add to some statistics: one line, which begins with the number of rows."""
+    """A pass for sums of some statistics: one row of sums, which begins with the number of rows."""
 
     kind: ClassVar[str] = "row sums"
 
@@ -41,23 +41,23 @@ class RowSumsPass(Pass):
 
     @property
     def layout(self) -> RowSumsLayout:
-        """Where sums stand."""
+        """The layout of the sums."""
         return RowSumsLayout(self.domain, self.asked)
 
     @property
     def numbers(self) -> int:
-        """How many sums there are."""
+        """The number of sums."""
         return self.layout.shape[1]
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         total = Total(self.layout, weighted=not self.domain.unit.plain)
         for batch in batches:
             total.add(batch.A, weights=batch.weights)
         return PartialSums.of(total)
 
     def facts(self) -> dict[str, Any]:
-        """The statistics."""
+        """Return the statistics."""
         return {"asked": [[one.statistic, list(one.rows), list(one.columns)] for one in self.asked]}
 
     @classmethod
@@ -67,17 +67,17 @@ class RowSumsPass(Pass):
 
 
 class RowSumsLayout:
-    """The number of rows, and then each part of each statistic, as products of two factors.
+    """The number of rows, followed by each part of each statistic, as products of two factors.
 
     Parameters
     ----------
     domain, asked : Domain, tuple of Summed
-        How rows are encoded, and the statistics.
+        The encoding of rows, and the statistics.
 
     Attributes
     ----------
     places : dict
-        Where the parts of each statistic stand in the line of sums.
+        The places of the parts of each statistic in the row of sums.
     """
 
     def __init__(self, domain: Domain, asked: tuple[Summed, ...]) -> None:
@@ -90,7 +90,7 @@ class RowSumsLayout:
         self.shape = 1, start
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
-        """Add those of a batch to a total."""
+        """Add the sums of a batch to a total."""
         parts = [(A[:, :1], A[:, :1]), *(own for one, (X, Y) in self._at.items() for own in one.kind.factors(A, X, Y))]
         first, second = (np.hstack(factors) for factors in zip(*parts, strict=True))
         total[0] += np.einsum("ij,ij->j", left(first), second, out=work[0])

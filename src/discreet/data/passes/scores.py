@@ -1,4 +1,4 @@
-"""Scores of persons: the sum of w u e over the rows of each, shortened, and the exact sums of their products."""
+"""Clustered scores: each person's sum of w u e over rows, clipped in norm, and the exact sums of their products."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from discreet.domain.unit import WEIGHT_BITS
 
 
 class Groups:
-    """Sums over the rows of each person, who stand together, whichever batches they are in; **confidential**.
+    """Sums over the rows of each person, which are consecutive but may span batches; **confidential**.
 
-    Without persons every row is one. Sums of integers below 2^53 are exact in float64, whatever their order.
+    Without persons, every row is its own person. Sums of integers below 2^53 are exact in float64, in any order.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Groups:
         self._begun: Floats | None = None
 
     def add(self, T: Floats, persons: pa.Array | None) -> Floats:
-        """The sums of the persons who are complete with these rows, a line each."""
+        """Add rows, and return the sums of the persons that are now complete, one row each."""
         if persons is None or not len(T):
             return T
         codes = persons.dictionary_encode().indices.fill_null(-1).to_numpy()
@@ -54,12 +54,12 @@ class Groups:
         return done
 
     def rest(self) -> Floats:
-        """The sums of the last person, if there is one."""
+        """Return the sums of the last person, if there is one."""
         return np.zeros((0, 0)) if self._begun is None else self._begun
 
 
 class _ScoreLayout:
-    """S'S of each outcome, from lines of the scores of a person for all outcomes."""
+    """S'S of each outcome, from rows that hold a person's scores for all outcomes."""
 
     def __init__(self, outcomes: int, axes: int) -> None:
         self.shape, self._q = (outcomes * axes, axes), axes
@@ -73,7 +73,7 @@ class _ScoreLayout:
 
 @dataclass(frozen=True)
 class ScorePass(InCoordinates):
-    """Sums of t t' over persons, for each outcome, t their scores over its radius; rows of a person stand together."""
+    """A pass for the sum of t t' over persons for each outcome, with t the scores over the radius, clipped in norm."""
 
     kind: ClassVar[str] = "scores"
     in_order: ClassVar[bool] = True
@@ -81,7 +81,7 @@ class ScorePass(InCoordinates):
     radii: tuple[float, ...]
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         own, m, size = self.coordinates, len(self.coordinates.outcomes), self.size(columnar=reader.columnar)
         chart, total, groups = Chart(own, self.domain, size), Total(_ScoreLayout(m, len(own.axes))), Groups()
 
@@ -100,7 +100,7 @@ class ScorePass(InCoordinates):
         return PartialSums.of(total)
 
     def facts(self) -> dict[str, Any]:
-        """The coordinates and the radii."""
+        """Return the coordinates and the radii."""
         return super().facts() | {"radii": list(self.radii)}
 
     @classmethod
@@ -110,7 +110,7 @@ class ScorePass(InCoordinates):
 
 
 def _persons(reader: Source, batch: Batch) -> pa.Array | None:
-    """Whose the rows of a batch are that were not dropped."""
+    """Return the persons of the rows of a batch that were not dropped."""
     if not isinstance(reader, PersonSource):
         return None
     persons, kept = reader.persons(batch.raw), reader.kept(batch.raw)

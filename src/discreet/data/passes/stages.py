@@ -1,4 +1,4 @@
-"""Sums over rows in the coordinates of a stage, and of the scores of its residuals."""
+"""Passes for sums over rows in the coordinates of a stage, and for the score products of its residuals."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from discreet.domain.encoding import ONE
 from discreet.families.coordinates import Linked, chart_of, coordinates_from_dict
 
 _NARROW = 64
-"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
+"""Up to so many columns, longer batches are faster; their length is no power of two, which caches handle badly."""
 
 _SMALL, _SHORT = 1_000_000, 512
-"""Multiplications up to which OpenBLAS has a faster way for a product, unless so few rows of a table are too many."""
+"""Multiplications up to which OpenBLAS has a faster matrix product, and the fewest rows for which it is used."""
 
 
 def _size(domain: Domain) -> int:
@@ -30,23 +30,23 @@ def _size(domain: Domain) -> int:
 
 @dataclass(frozen=True)
 class InCoordinates(Pass):
-    """A pass over rows that are turned into the coordinates of a stage."""
+    """A pass over rows that are rotated into the coordinates of a stage."""
 
     domain: Domain
     coordinates: Coordinates
 
     def size(self, *, columnar: bool) -> int:
-        """The most rows that a batch has."""
+        """Return the maximum number of rows of a batch."""
         return _size(self.domain)
 
     @property
     def numbers(self) -> int:
-        """How many sums there are."""
+        """The number of sums."""
         q, m = len(self.coordinates.axes), len(self.coordinates.outcomes)
         return (sum(map(len, self.coordinates.widths)) + (m + 1) * q) * (q + 1)
 
     def facts(self) -> dict[str, Any]:
-        """The coordinates."""
+        """Return the coordinates."""
         return {"coordinates": self.coordinates.to_dict()}
 
     @classmethod
@@ -57,9 +57,9 @@ class InCoordinates(Pass):
 
 @dataclass(frozen=True)
 class StagePass(InCoordinates):
-    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows.
+    """A pass for the sums of a stage: U'U, U'E and squares of e; counts of residuals, of row norms and of rows.
 
-    U'U may be left out, which takes most of the time.
+    U'U, which takes most of the time, may be left out.
     """
 
     kind: ClassVar[str] = "stage"
@@ -67,7 +67,7 @@ class StagePass(InCoordinates):
     gram: bool = True
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         linked = isinstance(self.coordinates, Linked)
         layout = _LinkedLayout(self.coordinates) if linked else _StageLayout(self.coordinates, gram=self.gram)
         chart = chart_of(self.coordinates, self.domain, _size(self.domain))
@@ -83,7 +83,7 @@ class StagePass(InCoordinates):
         return PartialSums.of(total, *counts, lengths, rows)
 
     def facts(self) -> dict[str, Any]:
-        """The coordinates, and whether U'U is summed up."""
+        """Return the coordinates, and whether U'U is summed."""
         return super().facts() | {"gram": self.gram}
 
     @classmethod
@@ -93,12 +93,12 @@ class StagePass(InCoordinates):
 
 
 class MeatPass(InCoordinates):
-    """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
+    """A pass for score products S'S of each outcome, at one half width, and U'U of a single outcome's inner rows."""
 
     kind: ClassVar[str] = "meat"
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
+        """Compute the sums over some batches."""
         chart = chart_of(self.coordinates, self.domain, _size(self.domain))
         total = Total(_MeatLayout(self.coordinates))
         for batch in batches:
@@ -107,7 +107,7 @@ class MeatPass(InCoordinates):
 
 
 class _StageLayout:
-    """E'U, the squares of e, and U'U unless it is left out, from lines (e, u)."""
+    """E'U, the squares of e, and U'U unless it is left out, from rows (e, u)."""
 
     def __init__(self, coordinates: Coordinates, *, gram: bool = True) -> None:
         self._l, q, self._gram = sum(map(len, coordinates.widths)), len(coordinates.axes), gram
@@ -129,7 +129,7 @@ class _StageLayout:
 
 
 class _LinkedLayout(_StageLayout):
-    """E'U, the squares of e, and A'A of a = k u for each outcome, from lines (e, u, k)."""
+    """E'U, the squares of e, and A'A of a = k u for each outcome, from rows (e, u, k)."""
 
     def __init__(self, coordinates: Coordinates) -> None:
         super().__init__(coordinates)
@@ -148,9 +148,9 @@ class _LinkedLayout(_StageLayout):
 
 
 class _MeatLayout:
-    """S'S of each outcome, and U'U of the inner rows of a single one that is no other model's, from lines (e, u).
+    """S'S of each outcome, and U'U of a single outcome's inner rows in a linear model, from rows (e, u).
 
-    Inner are those with |e| < 1; u of the others counts as 0.
+    Inner rows have |e| < 1; u of the others counts as 0.
     """
 
     def __init__(self, coordinates: Coordinates) -> None:

@@ -1,1 +1,1 @@
-"""Where rows come from: arrays, frames, tables, files, queries and streams; one reader a kind."""
+"""Sources of rows: arrays, frames, tables, files, queries and streams; one reader for each kind."""

@@ -48,22 +48,22 @@ class ArraySource(Source):
             raise DataError("Categories need named columns: give a frame, an Arrow table or a file.")
 
     def parts(self, rows: int) -> Iterator[list[tuple[int, int]]]:
-        """Row ranges."""
+        """Return row ranges."""
         return ([span] for span in spans(self.total or 0, rows))
 
     def size(self, batch: tuple[int, int]) -> int:
-        """Number of rows of a range."""
+        """Return the number of rows of a range."""
         return batch[1] - batch[0]
 
     def only(self, column: str) -> ArraySource:
-        """The same rows with one column of them."""
+        """Return a source of the same rows with one column."""
         own, place = copy.copy(self), list(self.domain.columns).index(column)
         columns = [block[:, i : i + 1] for block in self._blocks for i in range(block.shape[1])]
         own.domain, own._blocks = self.domain.select([column]), [columns[place]]
         return own
 
     def kept(self, batch: tuple[int, int]) -> Bools | None:
-        """Which rows of a range lack no value, where others are dropped."""
+        """Return which rows of a range have no missing value, if others are dropped."""
         if self.domain.missing != "drop":
             return None
         blocks = [block[batch[0] : batch[1]] for block in self._blocks]
@@ -84,7 +84,7 @@ class ArraySource(Source):
 
 
 def as_cells(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """An array whose entries are those given: one that has a type keeps it, the entries of lists stay objects."""
+    """Convert values to an array without changing entries: arrays keep their type, entries of lists stay objects."""
     if issparse(values):
         raise DataTypeError(
             f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
@@ -105,7 +105,7 @@ def as_cells(name: str, values: Any) -> np.ndarray[Any, Any]:
 
 
 def _listed(values: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """A list, or a list of rows, as an array of objects, for numpy would find one type for all of them."""
+    """Convert a list, or a list of rows, to an array of objects, since numpy would find one type for all of them."""
     if not any(map(_is_row, set(map(type, values)))):
         cells = np.empty(len(values), dtype=object)
         cells[:] = values
@@ -122,9 +122,9 @@ def _is_row(kind: type) -> bool:
 
 
 def _typed(values: Any) -> Any:
-    """A list as an array of numbers where numpy finds it to be one; anything else as it is.
+    """Convert a list to an array of numbers if numpy reads it as one; return anything else unchanged.
 
-    Whatever type numpy finds, every number of the list becomes the float64 nearest to it in the end.
+    Whatever type numpy finds, every number of the list later becomes the nearest float64.
     """
     if not isinstance(values, (list, tuple)):
         return values
@@ -136,7 +136,7 @@ def _typed(values: Any) -> Any:
 
 
 def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
-    """Numbers in rows and columns; one dimension is taken for one column where `column` says so."""
+    """Convert values to a matrix of numbers; one dimension is one column if `column` is true."""
     array = as_cells(name, _typed(values))
     if column and array.ndim == 1:
         array = array[:, None]

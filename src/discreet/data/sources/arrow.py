@@ -21,7 +21,7 @@ from discreet.errors import DataError
 
 
 def check_schema(schema: pa.Schema, domain: Domain) -> None:
-    """Refuse a table in which declared columns are absent, stand twice, or hold something else; all is told."""
+    """Refuse a table in which declared columns are absent, repeated or of another type; report all problems."""
     problems = Problems()
     with problems.met():
         check_names(schema.names, domain)
@@ -42,17 +42,17 @@ class ArrowSource(Source):
         check_schema(schema, domain)
 
     def size(self, batch: pa.RecordBatch) -> int:
-        """Number of rows of a batch."""
+        """Return the number of rows of a batch."""
         return int(batch.num_rows)
 
     def kept(self, batch: pa.RecordBatch) -> Bools | None:
-        """Which rows of a batch lack no value, where others are dropped."""
+        """Return which rows of a batch have no missing value, if others are dropped."""
         if self.domain.missing != "drop":
             return None
         return np.asarray(_without_missing(batch, self.domain)[1].to_numpy(zero_copy_only=False))
 
     def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
-        """Write x - c and the one-hot levels."""
+        """Write x - c and the one-hot levels of a batch into A."""
         if self.domain.missing == "drop":
             arrays, kept = _without_missing(batch, self.domain)
             batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)
@@ -66,12 +66,12 @@ class ArrowSource(Source):
         return rows
 
     def weights(self, batch: pa.RecordBatch) -> Floats | None:
-        """What each row of a batch counts, where there are weights."""
+        """Return the weight of each row of a batch, if there are weights."""
         name = self.domain.unit.weights
         return None if name is None else on_grid(batch.column(name), self.domain)
 
     def each(self, read: Callable[[str], pa.Array]) -> dict[str, pa.Array]:
-        """The declared columns, each read by itself; all that is wrong with any of them is told."""
+        """Read each declared column by itself; report all problems."""
         problems, arrays = Problems(), {}
         for name in self.domain.reads:
             with problems.met():
@@ -98,7 +98,7 @@ class TableSource(ArrowSource):
         self.total = table.num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """Slices of the table."""
+        """Return slices of the table."""
         wide = rows * 16
         return (
             self._table.slice(start, stop - start).to_batches(max_chunksize=rows)
@@ -111,16 +111,16 @@ class BatchSource(ArrowSource):
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The record batches, of any length."""
+        """Return the record batches, of any length."""
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """One part a batch."""
+        """Return one part for each batch."""
         for batch in self.batches():
             yield [batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows)]
 
 
 class StreamSource(BatchSource):
-    """A stream of record batches; one that is a table's is opened again for each reading, others are read once."""
+    """A stream of record batches; the stream of a table is opened again for each reading, others are read once."""
 
     def __init__(self, source: Any, domain: Domain) -> None:
         self._source, self.once = source, not _is_stored(source)
@@ -128,7 +128,7 @@ class StreamSource(BatchSource):
         super().__init__(self._reader.schema, domain)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches of the stream."""
+        """Return the batches of the stream."""
         if self._begun and not self.once:
             self._reader = _open_stream(self._source)
         self._begun = True
@@ -136,13 +136,13 @@ class StreamSource(BatchSource):
             yield from self._reader
 
     def table(self) -> pa.Table:
-        """The declared columns of all rows, in memory."""
+        """Read the declared columns of all rows into memory."""
         with hiding((pa.ArrowException, OSError), broken("stream of rows")):
             return self._reader.read_all().select(list(self.domain.reads))
 
 
 def _open_stream(source: Any) -> pa.RecordBatchReader:
-    """Read anything that offers its rows as an Arrow stream."""
+    """Open any object that offers its rows as an Arrow stream."""
     try:
         return pa.RecordBatchReader.from_stream(source)
     except (pa.ArrowException, TypeError, ValueError, OSError):
@@ -150,12 +150,12 @@ def _open_stream(source: Any) -> pa.RecordBatchReader:
 
 
 def _is_stored(source: Any) -> bool:
-    """Whether a source of an Arrow stream is a table, which has a size and can be read again and again."""
+    """Whether a source of an Arrow stream is a table, which has a size and can be read repeatedly."""
     return any(hasattr(source, name) for name in ("__len__", "num_rows", "shape")) and not hasattr(source, "__next__")
 
 
 def _without_missing(batch: pa.RecordBatch, domain: Domain) -> tuple[dict[str, pa.Array], pa.Array]:
-    """The declared columns of a batch, and which of its rows lack no value."""
+    """Return the declared columns of a batch, and which of its rows have no missing value."""
     arrays = {name: plain(batch.column(name), column) for name, column in domain.inputs.items()}
     kept: Any = None
     for array in arrays.values():

@@ -1,4 +1,4 @@
-"""What every source of rows offers."""
+"""The interface of all sources of rows."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 
 class Source(ABC):
-    """Rows of one domain, in parts that threads can read side by side, as often as need be unless `once`.
+    """Rows of one domain, in parts that threads can read in parallel, as often as needed unless `once`.
 
-    What is read does not depend on the bounds of columns: those are the encoder's.
+    Reading does not depend on the bounds of columns, which only the encoder uses.
 
     Attributes
     ----------
     domain : Domain
         The public facts; the source has been checked against them.
     columnar : bool
-        Whether batches come a column at a time.
+        Whether batches are read a column at a time.
     total : int or None
-        Number of rows where it is known beforehand: for the progress fraction only, never shown.
+        The number of rows if it is known beforehand: for the progress fraction only, never shown.
     once : bool
         Whether the rows can be read only once.
     ordered : bool
         Whether the rows come in the same order each time, so that they can be numbered.
     names : tuple of str
-        All columns that the data have, where they have names.
+        All columns of the data, if they have names.
     """
 
     domain: Domain
@@ -51,47 +51,47 @@ class Source(ABC):
 
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
-        """Independent parts, each an iterable of batches of at most `rows` rows."""
+        """Return independent parts, each an iterable of batches of at most `rows` rows."""
 
     @abstractmethod
     def size(self, batch: Any) -> int:
-        """Number of rows of a batch."""
+        """Return the number of rows of a batch."""
 
     @abstractmethod
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
-        """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
+        """Write x - c and the one-hot levels of a batch into A; return the number of rows written."""
 
     def only(self, column: str) -> Source:
-        """The same rows and batches with one column of them: a row that lacks another value is not dropped."""
+        """Return a source of the same batches with one column: rows that lack another value are not dropped."""
         own = copy.copy(self)
         own.domain = self.domain.select([column])
         return own
 
     def kept(self, batch: Any) -> Bools | None:
-        """Which rows of a batch `fill` writes; None for all of them."""
+        """Return which rows of a batch `fill` writes; None for all of them."""
         return None
 
     def cancel(self) -> None:
-        """Stop what is under way elsewhere, so that threads that wait for it go on."""
+        """Stop remote work, so that threads that wait for it go on."""
         return
 
     def check_unchanged(self) -> None:
-        """Refuse rows that were read, where it shows that a row may have been read twice or not at all."""
+        """Refuse the rows that were read if the source changed: a row may have been read twice or not at all."""
         return
 
     def weights(self, batch: Any) -> Floats | None:
-        """What each row of a batch counts, dropped ones too, in units of 2^-20; None where all count 1."""
+        """Return the weight of each row, dropped ones included, in units of 2^-20; None if all weights are 1."""
         return None
 
     def close(self) -> None:
-        """Let go of what reading holds open, after all rows or after a failure."""
+        """Release resources after reading, or after a failure."""
         return
 
 
 class Remote(Source):
-    """Rows that stay where they are: all that comes back are sums.
+    """Rows that stay where they are: only sums are returned.
 
-    What needs the rows themselves is refused, with the reason.
+    Methods that need the rows themselves are refused, with the reason.
     """
 
     columnar = True
@@ -99,31 +99,31 @@ class Remote(Source):
 
     @abstractmethod
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
-        """The `PartialSums` of a `Pass` over all rows; calls `report` with the fraction done."""
+        """Return the `PartialSums` of a `Pass` over all rows; call `report` with the fraction done."""
 
     @property
     @abstractmethod
     def home(self) -> str:
-        """Where the rows are, and how they would be brought here."""
+        """The location of the rows, and how to bring them here, for errors."""
 
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
-        """Refused."""
+        """Refuse to read rows."""
         raise DataError(
             "This method needs the rows themselves: it goes through them in an order, or draws something for each. "
             f"They are {self.home}. Methods that need exact sums only, such as DPLinearRegression, leave them there."
         )
 
     def size(self, batch: Any) -> int:
-        """Of no batch."""
+        """Never called: there are no batches."""
         raise AssertionError("no batch comes here")
 
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
-        """Of no batch."""
+        """Never called: there are no batches."""
         raise AssertionError("no batch comes here")
 
 
 def check_names(names: list[str], domain: Domain) -> None:
-    """Refuse a table in which declared columns are absent or stand twice; all of them are told."""
+    """Refuse a table in which declared columns are absent or repeated; report all of them."""
     counts, problems = Counter(names), Problems()
     others = [name for name in names if name not in domain.reads]
     for name in domain.reads:
@@ -140,25 +140,25 @@ def check_names(names: list[str], domain: Domain) -> None:
 
 
 def check_lengths(lengths: Iterable[int]) -> int:
-    """The number of rows that all columns have."""
+    """Return the number of rows; refuse columns of different lengths."""
     if len(different := set(lengths)) > 1:
         raise DataError("X and y have different lengths: they must describe the same people.")
     return different.pop()
 
 
 def comes_from(value: Any, *packages: str) -> bool:
-    """Whether the type of a value is defined by one of these packages, which need not be imported to tell."""
+    """Whether the type of a value is defined by one of these packages; none is imported."""
     return type(value).__module__.partition(".")[0] in packages
 
 
 def missing_package(name: str, extra: str | None = None) -> DataError:
-    """The error for an optional package that is not installed, with the line that installs it."""
+    """Return the error for an optional package that is not installed, with the command that installs it."""
     return DataError(f'Reading this source needs the package {name}: pip install "discreet[{extra or name}]"')
 
 
 @contextlib.contextmanager
 def hiding(errors: tuple[type[Exception], ...], instead: DataError) -> Iterator[None]:
-    """Put our own error in place of those of another package, which may quote data."""
+    """Replace the errors of another package, which may quote data, by our own."""
     try:
         yield
     except errors:
@@ -166,12 +166,12 @@ def hiding(errors: tuple[type[Exception], ...], instead: DataError) -> Iterator[
 
 
 def broken(what: str) -> DataError:
-    """The error for rows that cannot be read to their end."""
+    """Return the error for rows that cannot be read to their end."""
     return DataError(f"The {what} broke off: whatever produces its rows failed.")
 
 
 def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Consecutive row ranges of at most `rows` rows.
+    """Return consecutive row ranges of at most `rows` rows.
 
     Examples
     --------
@@ -182,6 +182,6 @@ def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def named_outcomes(outcomes: Iterable[tuple[str | None, Any]], domain: Domain) -> list[tuple[str, Any]]:
-    """Outcomes with their names; one without a name is the last column that is declared and not derived."""
+    """Return outcomes with their names; one without a name is the last declared column that is not derived."""
     last = next((name for name in reversed(domain.columns) if not domain.columns[name].factors), "")
     return [(last if name is None else name, values) for name, values in outcomes]

@@ -1,8 +1,8 @@
-"""CSV files, streamed; what a column holds is taken from the domain, never guessed from values.
+"""CSV files, streamed; the type of a column is taken from the domain, never guessed from values.
 
-A row is one line, and every line is read by itself. So no line may reach into the next one: line ends inside quotes,
-quotes that are left open and quotes inside bare text are refused, in columns that nobody asked for too. The bytes that
-were checked are the bytes that are parsed.
+A row is one line, and every line is read by itself. So no value may span lines: line ends inside quotes, unclosed
+quotes and quotes inside bare text are refused, in unused columns too. The bytes that were checked are the bytes that
+are parsed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.errors import DataError, FileFormatError
 
 _READ = 1 << 22
 _LONGEST = 1 << 24
-"""The longest line, in bytes, its end not counted; not less than what is read at once."""
+"""The longest line in bytes, without its end; at least the bytes read at once."""
 
 
 class Header(NamedTuple):
@@ -50,7 +50,7 @@ class CsvSource(ArrowSource):
             self.names = names
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """The declared columns of some whole lines, one file after the other."""
+        """Return the declared columns of some whole lines at a time, one file after the other."""
         for file, found in self._headers.items():
             for text in _texts(file, found, self.domain.file):
                 yield self._batches(text, file, found, rows)
@@ -68,14 +68,14 @@ class CsvSource(ArrowSource):
     def _parsed(self, text: bytes, file: Path, found: Header) -> pa.Table:
         try:
             return self._columns(text, file, found, list(self.domain.reads))
-        except pa.ArrowException:  # which tells of one column, and all are to be told
+        except pa.ArrowException:  # it names one column, but all are to be reported
             self.each(lambda name: self._column(text, file, found, name))
             raise _damaged(file) from None
 
     def _column(self, text: bytes, file: Path, found: Header, name: str) -> pa.Array:
         try:
             return self._columns(text, file, found, [name])[name].combine_chunks()
-        except pa.ArrowException as error:  # whose words quote values
+        except pa.ArrowException as error:  # its message quotes values
             if str(error).startswith("CSV parse error"):
                 raise _damaged(file) from None
             wanted = self.domain.reads[name].entries.wanted(self.domain.file)
@@ -101,15 +101,15 @@ class CsvSource(ArrowSource):
 
 
 def header(file: Path, written: FileFormat) -> Header:
-    """The names in the first line of a CSV file; no other line is read."""
+    """Return the names in the first line of a CSV file; no other line is read."""
     with unpacked(file) as content:
         return _header(content, file, written.sep)
 
 
 def is_strict(text: bytes, delimiter: str) -> bool:
-    r"""Whether each line can be read by itself: a value is bare and has no quotes, or it is in quotes as a whole.
+    r"""Whether each line can be read by itself: a value is bare without quotes, or quoted as a whole.
 
-    Quotes inside quotes are doubled, so a quoted value is a row of pairs of quotes, each pair beginning where the one
+    Quotes inside quotes are doubled, so a quoted value is a sequence of pairs of quotes, each beginning where the one
     before it ends. No line ends inside a pair, and a carriage return belongs to the end of a line.
 
     Parameters
@@ -117,7 +117,7 @@ def is_strict(text: bytes, delimiter: str) -> bool:
     text : bytes
         Lines, with a line end before the first and after the last.
     delimiter : str
-        What stands between values.
+        The separator of values.
 
     Examples
     --------
@@ -140,9 +140,9 @@ def is_strict(text: bytes, delimiter: str) -> bool:
 
 
 def _texts(file: Path, found: Header, written: FileFormat) -> Iterator[bytes]:
-    """Whole lines, some at a time, with a line end before the first (a blank line is no row) and after the last.
+    """Yield some whole lines at a time, with a line end before the first (a blank line is no row) and after the last.
 
-    Because of the line end before it, Arrow takes no line for the beginning of a file, where it would leave out a byte
+    The line end before them keeps Arrow from taking a line for the beginning of a file, where it would drop a byte
     order mark.
     """
     with unpacked(file) as content:
@@ -162,7 +162,7 @@ def _texts(file: Path, found: Header, written: FileFormat) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def unpacked(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked where its name says that it is packed."""
+    """Open the bytes of a file, decompressed if its name says that it is compressed."""
     packing = "gzip" if file.name.lower().endswith(".gz") else None
     try:
         with io.BufferedReader(pa.input_stream(file, compression=packing)) as content:
@@ -172,7 +172,7 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
 
 
 def _header(content: IO[bytes], file: Path, sep: str | None) -> Header:
-    """Names, and what stands between them: commas, semicolons or tabs, whichever there are most of, or as told."""
+    """Return the names and their separator: the given one, or the most frequent of commas, semicolons and tabs."""
     first = content.readline(_LONGEST + 2).removeprefix(b"\xef\xbb\xbf")
     line = first.removesuffix(b"\n")
     if len(line) > _LONGEST:

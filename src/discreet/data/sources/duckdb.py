@@ -21,7 +21,7 @@ _BUSY = (
     "result, or make the relation from a connection of its own, connection.cursor()."
 )
 _MEMORY, _SORTING = "1GB", 2
-"""What sorting takes: bytes, and threads, each of which needs some of them."""
+"""Memory and threads for sorting; each thread needs a part of the memory."""
 
 
 def is_relation(value: Any) -> bool:
@@ -52,7 +52,7 @@ class RelationSource(BatchSource):
         self.names = names
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The declared columns, a chunk at a time."""
+        """Return the declared columns, a chunk at a time."""
         with self._told():
             self._reader = _open(self._relation.project("*"))
             yield from self._reader
@@ -60,7 +60,7 @@ class RelationSource(BatchSource):
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Put our own error in place of DuckDB's, which may quote data."""
+        """Replace DuckDB's errors, which may quote data, by our own."""
         try:
             yield
         except self._errors as error:
@@ -68,14 +68,14 @@ class RelationSource(BatchSource):
             raise DataError(_BUSY) if busy else broken("DuckDB relation") from None
 
     def close(self) -> None:
-        """Close the result, for a connection has one at a time."""
+        """Close the result, since a connection has one at a time."""
         self._reader.close()
 
 
 def sort_to_file(rows: pa.RecordBatchReader, folder: Path) -> None:
-    """Write rows to ``rows.parquet`` in the order of their `key`, with `n`, how often it stands there.
+    """Write rows to ``rows.parquet``, sorted by `key`, with `n`, the number of rows of each key.
 
-    Memory is bounded; what does not fit goes to files in the folder, which go with it.
+    Memory is bounded; rows that do not fit spill to files in the folder, which are removed with it.
     """
     duckdb = _import()
     failed = DataError(

@@ -1,7 +1,7 @@
 """Excel files, a row at a time; openpyxl is imported only when one is given.
 
-The first row has the names of the columns. A cell becomes what is declared of its column, by itself: cells that hold
-numbers, dates or truth values are those; text is read as in a CSV file. A row without any value is no row.
+The first row has the names of the columns. Each cell is read by itself, as declared for its column: numbers, dates and
+truth values as they are, text as in a CSV file. Rows without any value are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExcelSource(ArrowSource):
             self._places[file] = {name: names.index(name) for name in domain.reads}
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """Some rows of a file at a time."""
+        """Return some rows of a file at a time."""
         for file, places in self._places.items():
             with _rows(file, self.domain.file) as found:
                 next(found)
@@ -68,7 +68,7 @@ class ExcelSource(ArrowSource):
 
 
 def header(file: Path, written: FileFormat) -> list[str]:
-    """The names in the first row of a sheet; no other row is read."""
+    """Return the names in the first row of a sheet; no other row is read."""
     with _rows(file, written) as rows:
         names = ["" if cell is None else str(cell) for cell in next(rows, ())]
     if not any(names):
@@ -78,7 +78,7 @@ def header(file: Path, written: FileFormat) -> list[str]:
 
 @contextlib.contextmanager
 def _rows(file: Path, written: FileFormat) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """The rows of the sheet, as values; of formulas, those that were last computed."""
+    """Return the rows of the sheet as values; formulas have the values that were last computed."""
     try:
         import openpyxl
     except ImportError:
@@ -88,7 +88,7 @@ def _rows(file: Path, written: FileFormat) -> Iterator[Iterator[tuple[Any, ...]]
             yield _sheet(book, file, written).iter_rows(values_only=True)
     except DiscreetError:
         raise
-    except Exception:  # of openpyxl and of what it unpacks files with, which has many kinds of errors
+    except Exception:  # openpyxl and its decompression raise many kinds of errors
         raise FileFormatError(f"{file.name} is not a complete Excel file (.xlsx).") from None
 
 

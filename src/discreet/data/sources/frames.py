@@ -15,13 +15,13 @@ from discreet.domain.values import as_arrow, is_categories
 
 
 def named_columns(frame: Any) -> tuple[dict[str, Any], list[str]]:
-    """The columns of a pandas frame by their names, and these names in order."""
+    """Return the columns of a pandas frame by name, and the names in order."""
     names = [str(name) for name in frame.columns]
     return {name: frame[label] for name, label in zip(names, frame.columns, strict=True)}, names
 
 
 class FrameSource(ArrowSource):
-    """Named columns, each a pandas Series, an array or a list, turned to Arrow a slice at a time."""
+    """Named columns, each a pandas Series, an array or a list, converted to Arrow a slice at a time."""
 
     def __init__(
         self, frame: tuple[dict[str, Any], list[str]], outcomes: Sequence[tuple[str | None, Any]], domain: Domain
@@ -48,7 +48,7 @@ class FrameSource(ArrowSource):
         return as_arrow(values, name, self.domain.reads[name]) if is_categories(values) else values
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """Slices of the frame."""
+        """Return slices of the frame."""
         return (self._batches(start, stop, rows) for start, stop in spans(self.total or 0, rows * 16))
 
     def _batches(self, start: int, stop: int, rows: int) -> Iterator[pa.RecordBatch]:

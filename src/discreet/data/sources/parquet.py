@@ -15,7 +15,7 @@ from discreet.domain import Domain
 from discreet.errors import FileFormatError
 
 _BUFFER, _STORED_BUFFER = 1 << 18, 1 << 20
-"""Bytes that are read at a time, for each column and thread; storage elsewhere answers slowly, so fewer times."""
+"""Bytes read at a time for each column and thread; more for object storage, which responds slowly."""
 
 
 class ParquetSource(ArrowSource):
@@ -32,7 +32,7 @@ class ParquetSource(ArrowSource):
             self.total += metadata.metadata.num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """One part a row group."""
+        """Return one part for each row group."""
         return (self._read(path, group, rows) for path, group in self._groups)
 
     def _read(self, path: Path | StoredFile, group: int, rows: int) -> Iterator[pa.RecordBatch]:
@@ -45,11 +45,11 @@ class ParquetSource(ArrowSource):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
 
     def check_unchanged(self) -> None:
-        """Refuse files that were replaced: row groups of two versions may hold the same row."""
+        """Refuse files that were replaced, since row groups of two versions may hold the same row."""
         self._stamps.check()
 
     def close(self) -> None:
-        """Give memory back that Arrow holds for the next reading, which may be long after this one."""
+        """Release memory that Arrow keeps for the next reading, which may be much later."""
         pa.default_memory_pool().release_unused()
 
 

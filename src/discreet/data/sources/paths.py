@@ -1,4 +1,4 @@
-"""Files and folders: which files a path names, and what kind they are, by how their names end."""
+"""Files and folders: the files that a path names, and their kinds by extension."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ F = TypeVar("F", Path, StoredFile)
 
 
 def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
-    """The rows of files and folders, all of one kind."""
+    """Open the rows of files and folders, all of one kind."""
     if any(map(is_stored, paths)):
         return _open_stored([str(path) for path in paths], domain)
     files = [file for path in paths for file in data_files(path)]
@@ -47,7 +47,7 @@ def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
 
 
 def _open_stored(addresses: Sequence[str], domain: Domain) -> Source:
-    """The rows of files in object storage."""
+    """Open the rows of files in object storage."""
     if not all(map(is_stored, addresses)):
         raise DataError("Some of these files are in object storage, others are not. Name files of one place only.")
     files = [file for address in addresses for file in stored_files(address)]
@@ -56,7 +56,7 @@ def _open_stored(addresses: Sequence[str], domain: Domain) -> Source:
 
 
 def data_files(path: str | Path) -> list[Path]:
-    """The files that a path names: itself, or those in a folder and below, in order of name."""
+    """Return the files that a path names: itself, or those in a folder and below, sorted by name."""
     path = Path(path)
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if not file.name.startswith("."))
@@ -78,9 +78,9 @@ def is_data_file(path: Path) -> bool:
 
 
 def column_kinds(path: str | Path, written: FileFormat | None = None) -> list[tuple[str, str]]:
-    """Names and kinds of the columns, from the metadata of a Parquet file or the first line of another.
+    """Return names and kinds of the columns, from the metadata of a Parquet file or the first line of another.
 
-    A CSV or Excel file does not say what its columns hold; their kind is ``"any"``.
+    A CSV or Excel file does not declare the types of its columns; their kind is ``"any"``.
     """
     file, written = data_files(path)[0], written or FileFormat()
     reader = _kind(file)
@@ -102,13 +102,13 @@ def _kind(file: Path) -> Callable[[Sequence[Path], Domain], Source]:
 
 
 def _refuse_copies(files: Sequence[F], has_rows: Callable[[F], bool]) -> None:
-    """Refuse a file that is named twice, by a link too, and files with the same bytes, once they are unpacked."""
+    """Refuse a file that is named twice, also by a link, and files with the same bytes after decompression."""
     for first, second, *_ in _alike([files], _identity):
         also = "" if first.name == second.name else f", as {second.name} too"
         raise DataError(f"{first.name} is named twice{also}, so its rows would count twice: {_ONE_ROW}")
     groups: list[Sequence[F]] = [files]
     tests: list[Callable[[Path | StoredFile], Hashable]] = [_size, _beginning, _bytes]
-    for same in tests[any(map(_is_packed, files)) :]:  # of packed files, sizes tell nothing
+    for same in tests[any(map(_is_packed, files)) :]:  # sizes of compressed files say nothing of content
         groups = _alike(groups, same)
     for first, second, *_ in groups:
         if has_rows(first):
@@ -119,7 +119,7 @@ def _refuse_copies(files: Sequence[F], has_rows: Callable[[F], bool]) -> None:
 
 
 def _alike(groups: Sequence[Sequence[F]], same: Callable[[F], Hashable]) -> list[Sequence[F]]:
-    """Groups of several files that have something in common, inside the groups that are given."""
+    """Split groups of files by a function, and return those of two or more files."""
     found: list[Sequence[F]] = []
     for group in groups:
         parts: dict[Hashable, list[F]] = {}

@@ -40,7 +40,7 @@ class LazySource(BatchSource):
         self.names = schema.names()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The declared columns, a chunk at a time where this version of polars can."""
+        """Return the declared columns, a chunk at a time if this version of polars can."""
         with hiding(self._errors, broken("lazy frame")):
             chosen = self._lazy.select(list(self.domain.reads))
             if hasattr(chosen, "collect_batches"):

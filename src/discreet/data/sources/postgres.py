@@ -1,7 +1,7 @@
 """Tables and queries of a PostgreSQL database, streamed as Arrow batches; the driver is imported only when one is used.
 
-All passes of a fit are in one transaction that sees the database as it was at its beginning. It searches operators,
-functions and types in pg_catalog first, whatever the search path of the user is, and text comes in UTF-8.
+All passes of a fit are in one transaction, which sees the database as it was at its beginning. It searches operators,
+functions and types in pg_catalog first, whatever the user's search path, and text is in UTF-8.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SETTINGS = (
     f"pg_catalog.length({_PATH}) OPERATOR(pg_catalog.>) 0 THEN ', ' END, {_PATH}), true)",
 )
 _TEXTS = ("citext", "uuid")
-"""Types that Arrow has no text for, and that are cast to it."""
+"""Types that Arrow does not read as text, and that are cast to text."""
 
 _AMOUNTS = ("numeric", "money", "oid")
-"""Types whose numbers Arrow gives as something else."""
+"""Types whose numbers Arrow reads as another type."""
 
 _REASONS = {
     "08": "The connection was lost.",
@@ -53,7 +53,7 @@ _REASONS = {
     "57014": "It was cancelled.",
     "57": "The server is going down, or ended the connection.",
 }
-"""What SQLSTATEs, or their first letters, mean; the server's own words may quote data or the query."""
+"""Messages for SQLSTATEs or their first letters; the server's own words may quote data or the query."""
 
 
 class Postgres:
@@ -67,7 +67,8 @@ class Postgres:
     rows : str
         The name of a table or view, as in the database, with its schema if need be; or a query, SELECT or WITH.
     pushdown : bool
-        Whether the database sums up, so that no row leaves it. It takes longer, and does not do derived columns.
+        Whether the database computes the sums, so that no row leaves it. It takes longer, and does not support derived
+        columns.
 
     Examples
     --------
@@ -84,12 +85,12 @@ class Postgres:
         self._address, self._rows, self.pushdown = address, rows, pushdown
 
     def open(self) -> Transaction:
-        """A transaction of its own."""
+        """Open a new transaction."""
         return Transaction(self._address, self._rows, self.name)
 
     @property
     def name(self) -> str:
-        """The address without what is secret."""
+        """The address without secrets."""
         parts = urlsplit(self._address)
         return f"postgresql://{parts.hostname or 'local'}/{parts.path.lstrip('/')}"
 
@@ -106,7 +107,7 @@ def is_address(value: Any) -> bool:
 
 
 class Transaction:
-    """One moment of a database; its connection ends with it."""
+    """A transaction on a database snapshot; its connection ends with it."""
 
     def __init__(self, address: str, rows: str, name: str) -> None:
         self._driver, self._name = _import(), name
@@ -127,12 +128,12 @@ class Transaction:
             return cursor.fetch_record_batch().schema
 
     def kind(self, name: str) -> str:
-        """The PostgreSQL type of a column."""
+        """Return the PostgreSQL type of a column."""
         metadata = self.schema.field(name).metadata or {}
         return str(metadata.get(b"POSTGRESQL:type", b"").decode())
 
     def check(self, domain: Domain) -> None:
-        """Refuse a table whose columns are not those declared; what is cast in the database is taken as cast."""
+        """Refuse a table whose columns are not those declared, after casts in the database."""
         fields = []
         for field in self.schema:
             column = domain.reads.get(field.name)
@@ -144,7 +145,7 @@ class Transaction:
         check_schema(pa.schema(fields), domain)
 
     def _cast(self, name: str, column: Readable) -> str | None:
-        """What a column is cast to: types that Arrow has none for, and padded text."""
+        """Return the type to which a column is cast, if any: for types that Arrow lacks, and for padded text."""
         kind, is_text = self.kind(name), pa.types.is_string(self.schema.field(name).type)
         if column.entries is KEYS:
             return "text" if is_text or kind in _TEXTS else None
@@ -153,22 +154,22 @@ class Transaction:
         return "text" if column.entries is TEXT and (is_text or kind == "citext") else None
 
     def value(self, name: str, column: Readable) -> str:
-        """A column as an SQL expression."""
+        """Return a column as an SQL expression."""
         cast = self._cast(name, column)
         return quoted(name) if cast is None else f"{quoted(name)}::{cast}"
 
     def rows(self) -> str:
-        """The rows as a part of a FROM clause."""
+        """Return the rows as a part of a FROM clause."""
         return f"({self._rows}\n) AS t"  # a query may end with a comment
 
     def stream(self, query: str) -> tuple[Any, pa.RecordBatchReader]:
-        """The batches of a query, and the cursor that has them."""
+        """Return the cursor of a query and the reader of its batches."""
         cursor = self._connection.cursor()
         cursor.execute(query)
         return cursor, cursor.fetch_record_batch()
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
-        """All rows of a short result; in a thread of its own, so that Ctrl-C arrives here and cancels the query."""
+        """Fetch all rows of a short result, in another thread, so that Ctrl-C arrives here and cancels the query."""
 
         def fetch() -> list[tuple[Any, ...]]:
             with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
@@ -183,21 +184,21 @@ class Transaction:
                 raise
 
     def estimate(self) -> int:
-        """How many rows the planner expects: for the progress that is shown, and nothing else."""
+        """Return the planner's estimate of the number of rows, used for the progress display only."""
         with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})  # which EXPLAIN goes without
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})  # EXPLAIN does not support COPY
             cursor.execute(f"EXPLAIN (FORMAT JSON) {self._rows}")
             (plan,) = cursor.fetchone()
         return int(json.loads(plan)[0]["Plan"]["Plan Rows"])
 
     def cancel(self) -> None:
-        """Stop whatever is under way."""
+        """Cancel the running query."""
         with contextlib.suppress(Exception):
             self._connection.adbc_cancel()
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """Put our own error in place of the driver's and the server's, which may quote data, or a password."""
+        """Replace errors of the driver and the server, which may quote data or a password, by our own."""
         try:
             yield
         except (self._driver.Error, pa.ArrowException, OSError) as error:
@@ -220,7 +221,7 @@ class PostgresSource(BatchSource):
         self._cursor: Any = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The declared columns."""
+        """Return the declared columns."""
         own = self._transaction
         columns = [f"{own.value(name, column)} AS {quoted(name)}" for name, column in self.domain.reads.items()]
         with own.told():
@@ -232,7 +233,7 @@ class PostgresSource(BatchSource):
         self._transaction.cancel()
 
     def close(self) -> None:
-        """Let go of the result."""
+        """Close the result."""
         if self._cursor is not None:
             with contextlib.suppress(Exception):
                 self._cursor.close()
@@ -240,7 +241,7 @@ class PostgresSource(BatchSource):
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it, letter by letter.
+    """Return a name as a quoted SQL identifier.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Files in object storage, named by addresses such as ``s3://bucket/people``, through pyarrow's file systems.
 
-Schemes that pyarrow does not know are left to fsspec. Addresses may hold keys, so that errors name files only.
+Schemes that pyarrow does not know are left to fsspec. Addresses may hold keys, so errors name files only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StoredFile:
     Parameters
     ----------
     system : pyarrow.fs.FileSystem
-        What opens it.
+        The file system that opens it.
     path : str
         Its path there.
     size : int
@@ -45,7 +45,7 @@ class StoredFile:
         return PurePosixPath(self.path).name
 
     def open(self) -> pa.NativeFile:
-        """A file that can be read at any place."""
+        """Open the file for random access."""
         try:
             return self.system.open_input_file(self.path)
         except _FAILURES:
@@ -56,9 +56,9 @@ class StoredFile:
 
 
 class Stamps:
-    """When each of some files was last written, and how long it was then: so that a file that is replaced is noticed.
+    """The sizes and modification times of files, to detect files that are replaced.
 
-    Parts of a file are read one after the other, and in a file that is replaced meanwhile a row may stand in two.
+    Parts of a file are read one after the other, and if it is replaced meanwhile, a row may be in two of them.
     """
 
     def __init__(self, files: Sequence[Path | StoredFile]) -> None:
@@ -108,7 +108,7 @@ def is_stored(path: Any) -> bool:
 
 
 def stored_files(address: str) -> list[StoredFile]:
-    """The Parquet files that an address names: itself, or those in a folder and below, in order of name."""
+    """Return the Parquet files that an address names: itself, or those in a folder and below, sorted by name."""
     name = PurePosixPath(re.sub(r"[?#].*", "", address)).name
     try:
         system, path = _system(address)

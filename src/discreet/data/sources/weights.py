@@ -1,4 +1,4 @@
-"""What a row counts: a whole multiple of 2^-20 of the largest weight, rounded down, so that none exceeds its bound."""
+"""Row weights: multiples of 2^-20 of the largest weight, rounded down, so that none exceeds its bound."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from discreet.domain.values import plain, read_column
 from discreet.errors import MISSING, DataError
 
 ALL = float(1 << WEIGHT_BITS)
-"""What a row of the largest weight counts, and every row where there are no weights."""
+"""The largest weight in these units, which every row has if there are no weights."""
 
 
 def on_grid(array: pa.Array, domain: Domain) -> Floats:
-    """Weights, moved into [0, largest weight], in units of 2^-20 of the largest; a missing one is 0 or refused.
+    """Clip weights to [0, largest weight], in units of 2^-20 of the largest; a missing weight is 0 or refused.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 
 LEAST_DELTA = 1e-11
-"""The accountant's own errors are of the order of 1e-14."""
+"""The least delta; the accountant's own errors are of the order of 1e-14."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -36,7 +36,7 @@ class NoisySGD(CoefficientsRegressor):
     rate : float
         The probability that a row is in a batch.
     steps : int
-        How many batches.
+        The number of batches.
     clip : float, optional
         The largest norm of a row's gradient x (x'theta - y), for columns and outcome mapped to [-1, 1]. By default B Y,
         the bound on a row's norm times that on the outcome: no gradient at theta = 0 is clipped.

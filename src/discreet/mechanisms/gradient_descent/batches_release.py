@@ -1,6 +1,6 @@
-"""The gate of gradient descent on random batches of rows; proofs in docs/mathematics, 8.9.
+"""Release by gradient descent on random batches of rows; proofs in docs/mathematics, 8.9.
 
-Rows are lattice points, and so are iterates; what a row contributes depends on that row and the iterate alone, bit for
+Rows are lattice points, and so are iterates; a row's contribution depends on that row and the iterate alone, bit for
 bit, and contributions are added up as integers.
 """
 
@@ -34,7 +34,7 @@ GRADIENT_BITS = 20
 def release_batches(
     rows: Rows, event: BatchesEvent, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
-    """Stochastic gradient descent; the last iterate."""
+    """Run stochastic gradient descent, and return the last iterate."""
     check_rows(rows.count)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
@@ -72,7 +72,7 @@ def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
 
 
 def _batch(rows: Rows, event: BatchesEvent, theta: Floats, entropy: Entropy) -> NDArray[Any]:
-    """The sum of the clipped gradients of a sample, in units of 2^-40: every row is in it with probability rate."""
+    """The sum of the clipped gradients of a sample, in units of 2^-40; every row is in it with probability `rate`."""
     clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
 
     def work(X: Floats, y: Floats) -> Ints:

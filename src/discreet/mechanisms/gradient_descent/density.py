@@ -1,7 +1,7 @@
 """The density of the moves of gradient descent, given the table.
 
 With all rows (theta_t - theta_t+1)/step ~ N(X'X theta_t - X'y, sd_t^2). With sampled batches the mean is the sum of the
-clipped gradients of the rows drawn: a mixture over how many of each kind are.
+clipped gradients of the rows drawn: a mixture over the numbers of distinct rows in the batch.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from discreet.mechanisms.gradient_descent.estimator import RADIUS
 from discreet.mechanisms.gradient_descent.event import BatchesEvent, DescentEvent, GradientEvent
 
 _MOST_SUMS = 4000
-"""Of different sums that a batch may have."""
+"""The largest number of different sums that a batch may have."""
 
 _EDGE = 1e-3
-"""Iterates that come so near to the ball that they are kept in may have been moved to it."""
+"""Iterates this close to the boundary of the ball may have been projected onto it."""
 
 _NEVER = 1e-9
-"""The chance that iterates of noise alone leave the ball within the steps whose noise is looked at."""
+"""The probability that iterates of pure noise leave the ball within the steps whose noise is tested."""
 
 
 @density_of(GradientEvent)
@@ -47,7 +47,7 @@ def _descent(event: GradientEvent, law: Law, shown: Shown) -> Density | None:
 
 @density_of(BatchesEvent)
 def _batches(event: BatchesEvent, law: Law, shown: Shown) -> Density | None:
-    """Of moves of the iterates: around the sums of clipped gradients of so many of each kind of row."""
+    """The density of the moves of the iterates: a mixture over the sums of clipped gradients that a batch may have."""
     if (step := shown.unlisted.step) is None:
         return None
     kinds = _kinds(event, law, shown.domain)
@@ -79,7 +79,7 @@ def _batch_step(event: BatchesEvent, law: Law, shown: Shown) -> Unlisted:
 
 
 def _moved(event: DescentEvent, v: Floats, shown: Shown) -> Unlisted:
-    """The step, from the first move of a fit without noise along minus the gradient v at 0."""
+    """Infer the step size from the first move of a fit without noise, along minus the gradient v at 0."""
     first = np.vstack([np.reshape(event.iterates, (-1, len(v))), shown.theta])[1]
     k = int(np.argmax(np.abs(v)))
     return Unlisted(step=float(first[k] / v[k]) if v[k] != 0 else None)
@@ -87,21 +87,21 @@ def _moved(event: DescentEvent, v: Floats, shown: Shown) -> Unlisted:
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """The different rows of a table, and how many there are of each."""
+    """The distinct rows of a table, and their multiplicities."""
 
     X: Floats
     y: Floats
     counts: NDArray[np.int64]
 
     def samples(self, rate: float) -> tuple[Floats, Floats]:
-        """How many of each may be drawn, a line for each possibility, and the logarithms of their chances."""
+        """All possible multiplicities in a sample, one per row, and their log probabilities."""
         drawn = np.array(list(itertools.product(*(range(n + 1) for n in self.counts))), dtype=float)
         chances: Floats = np.asarray(binom.logpmf(drawn, self.counts, rate), dtype=np.float64)
         return drawn, chances.sum(axis=1)
 
 
 def _gradients(kinds: Kinds, event: BatchesEvent, theta: Floats) -> Floats:
-    """The clipped gradients of each kind of row at each of some points."""
+    """The clipped gradients of each distinct row at each of some points."""
     clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
     found = [clipped_gradients(kinds.X, kinds.y, at, clip).astype(float) for at in theta]
     return np.asarray(np.ldexp(found, -GRADIENT_BITS), dtype=np.float64)

@@ -22,7 +22,7 @@ from discreet.privacy.guarantee import Guarantee
 
 MAX_STEPS = 1000
 RADIUS = 16.0
-"""Iterates stay within this many times Y/B, so that noise, which grows with them, has an end."""
+"""Iterates stay within this many times Y/B, so that the noise, which grows with them, is bounded."""
 
 _TIMES = np.geomspace(1e-2, 1e3, 500)
 _CURVATURES = np.geomspace(1 / 64, 1, 7)
@@ -33,13 +33,13 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
     """Gradient descent on the squared error, from 0, with Gaussian noise on every gradient.
 
     theta_t+1 = theta_t - step (X'X theta_t - X'y + noise), for columns and outcome mapped to [-1, 1]. Stopping early
-    is what keeps the noise small. Iterates are public, so the noise of each step is fitted to the norm of its iterate.
+    keeps the noise small. Iterates are public, so the noise of each step is scaled to the norm of its iterate.
 
     Parameters
     ----------
     {parameters}
     steps : int, optional
-        How many. By default as many as keep every step stable, whatever X is.
+        The number of steps. By default large enough that every step is stable for any X.
     time : float, optional
         steps times the step size, in units of d/(rows B^2), d being the number of coefficients and B^2 the bound on
         the squared norm of a row. By default chosen from public facts, to make a bound on the error small.
@@ -86,7 +86,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
 
 
 def check_steps(steps: int | None) -> None:
-    """A whole number from 1 to 10,000, or None."""
+    """Check that steps is a whole number from 1 to 10,000, or None."""
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MAX_POINTS):
         raise ParameterError(f"steps must be a whole number from 1 to {MAX_POINTS:,}, or None; got {steps!r}.")
 

@@ -30,17 +30,17 @@ POINT_BITS = 16
 MAX_POINTS = 10_000
 
 ACCOUNTANT = 1e-6
-"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (docs/mathematics, 8.9)."""
+"""The relative error allowed for dp-accounting; 1e-14 is added for the mass it truncates (docs/mathematics, 8.9)."""
 
 _MULTIPLIERS, _LEAST_RATE = (0.04, 1e6), 2.0**-21
-"""What curves are computed for; more noise counts as the most of it."""
+"""The noise multipliers and the least rate for which curves are computed; larger multipliers count as the largest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescentEvent(CoefficientEvent):
     """Gradients with Gaussian noise, at public points.
 
-    `iterates` holds these, one after the other: what a row lost depends on them. In files they are one text (`pack`).
+    `iterates` holds these, one after the other; the loss of a row depends on them. In files they are one text (`pack`).
     """
 
     exact: ClassVar[bool] = True
@@ -71,7 +71,7 @@ _ITERATES = FieldKind({"type": "string"}, read=tuple)(
 @described("gradient_descent", "Gradients with noise.", step_mu=POSITIVE("The cost of each step."), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class GradientEvent(DescentEvent):
-    """Gradients X'X theta - X'y with Gaussian noise of an sd that costs `step_mu`, whatever theta is."""
+    """Gradients X'X theta - X'y with Gaussian noise whose sd is such that each costs `step_mu`, for any theta."""
 
     mechanism: ClassVar[str] = "noisy gradient descent"
     name: ClassVar[str] = "gradients"
@@ -87,26 +87,26 @@ class GradientEvent(DescentEvent):
 
     @cached_property
     def sds(self) -> tuple[float, ...]:
-        """Of the noise on each gradient."""
+        """The noise sd of each gradient."""
         return tuple(self.sd_at(size) for size in self.sizes)
 
     def sd_at(self, size: float) -> float:
-        """Of the noise on the gradient at an iterate of this norm."""
+        """The noise sd of the gradient at an iterate of this norm."""
         return up(gradient_change(self, size) / self.step_mu)
 
     @cached_property
     def mu(self) -> float:
-        """Gaussian releases compose exactly, adapted to each other or not."""
+        """The mu of all steps; Gaussian releases compose exactly, adaptive or not."""
         steps = zip(self.sizes, self.sds, strict=True)
         return up(gdp.compose(gradient_change(self, size) / sd for size, sd in steps))
 
     def keeps(self) -> bool:
-        """Whether there is a step, and descent starts at 0."""
+        """Whether there is a step, and the descent starts at 0."""
         return len(self.iterates) > 0 and self.sizes[0] == 0
 
 
 def gradient_change(event: GradientEvent, size: float) -> float:
-    """How far one row moves the gradient at an iterate of this norm: x (x'theta - y) is its own."""
+    """The sensitivity of the gradient at an iterate of this norm; a row contributes x (x'theta - y)."""
     once = up(event.norm * (event.outcome + event.norm * size))
     return 2 * once if event.neighbors == "replace-one" else once
 
@@ -114,7 +114,7 @@ def gradient_change(event: GradientEvent, size: float) -> float:
 @described("stochastic_descent", "Gradients of sampled batches with noise.", steps=whole(1), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class BatchesEvent(DescentEvent):
-    """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise.
+    """Sums of clipped gradients with Gaussian noise; each row is drawn into each batch independently.
 
     The promise does not depend on the iterates.
     """
@@ -129,7 +129,7 @@ class BatchesEvent(DescentEvent):
 
     @property
     def law(self) -> Law:
-        """The curve by privacy loss distributions, pessimistic."""
+        """The pessimistic curve from privacy loss distributions."""
         multiplier = down(self.sd / self.clip)
         if not self._is_accounted(multiplier):
             return Alone(lambda epsilon: 1.0)
@@ -137,18 +137,18 @@ class BatchesEvent(DescentEvent):
         return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
 
     def keeps(self) -> bool:
-        """Whether the rate is one, and there is an iterate for each step."""
+        """Whether the rate is a probability, and there is an iterate for each step."""
         return self.rate <= 1 and len(self.iterates) == self.steps * len(self.design)
 
     def _is_accounted(self, multiplier: float) -> bool:
-        """Whether the accountant can tell the curve: for others it would need more memory than there is."""
+        """Whether the accountant can compute the curve; for other parameters it would run out of memory."""
         whole = self.steps == int(self.steps) and self.steps <= MAX_POINTS
         return whole and _MULTIPLIERS[0] <= multiplier and _LEAST_RATE <= self.rate <= 1
 
 
 @lru_cache(maxsize=64)
 def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
-    """delta(epsilon) of a Gaussian of this noise multiplier on Poisson samples, so many times, add-remove.
+    """The curve delta(epsilon) of so many Poisson-sampled Gaussian releases of this noise multiplier, add-remove.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
 
 
 def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """The least noise multiplier, up to 0.1 %, whose curve keeps (epsilon, delta).
+    """The least noise multiplier whose curve keeps (epsilon, delta), to 0.1 %.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def pack(points: tuple[float, ...], width: int) -> str:
 
 
 def unpack(text: str, width: int) -> list[float]:
-    """The points that `pack` made a text of."""
+    """The points that `pack` encoded."""
     try:
         unpacker, size = zlib.decompressobj(), 4 * max(width, 1)
         steps = unpacker.decompress(base64.b64decode(text, validate=True), size * MAX_POINTS)

@@ -22,7 +22,7 @@ from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts
 from discreet.per_instance.stream import Rows
 from discreet.privacy.laws import Alone, Law, Point
 
-_LEVELS = 24  # of the largest, to which clipped gradients are rounded up
+_LEVELS = 24  # number of levels to which norms of clipped gradients are rounded up
 _ITERATES = "at the iterates that were released"
 
 

@@ -1,4 +1,4 @@
-"""The gate of gradient descent on exact moments; proofs in docs/mathematics, 8.8."""
+"""Release by gradient descent on exact moments; proofs in docs/mathematics, 8.8."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from discreet.released.certificate import Certificate
 def release_descent(
     moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
-    """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
+    """Run gradient descent with noise that costs `step_mu` per step, certify it, and return the last iterate."""
     check_rows(moments.count)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
@@ -38,7 +38,7 @@ def release_descent(
 def descend(
     moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, entropy: Entropy
 ) -> tuple[Floats, GradientEvent]:
-    """Noisy gradient descent from 0, exact: the last iterate, and the event with all those before.
+    """Run noisy gradient descent from 0 in exact arithmetic; return the last iterate, and the event with all others.
 
     The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
     """
@@ -59,13 +59,13 @@ def descend(
 
 
 def limb_bits(radius: float, d: int) -> int:
-    """How long limbs may be, so that d of them times entries of an iterate add up to less than 2^62."""
+    """The largest length of limbs such that d of them times entries of an iterate add up to less than 2^62."""
     longest = int(math.ldexp(radius, POINT_BITS)) + 1
     return 62 - longest.bit_length() - d.bit_length()
 
 
 def _limbs(S: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:
-    """Integers as limbs, the last of which has the sign."""
+    """Split integers into limbs, the last of which carries the sign."""
     limbs = []
     while any(abs(int(value)) >= 1 << bits for value in (S.min(), S.max())):
         limbs.append((S & ((1 << bits) - 1)).astype(np.int64))

@@ -1,4 +1,4 @@
-"""Algorithm 1 of li2021: the data and augmented rows given to an ordinary solver, over and over."""
+"""Algorithm 1 of li2021: an ordinary solver applied repeatedly to the data and augmented rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.mechanisms.napp.release import Draws
 from discreet.solve.newton import Penalty, minimise
 
 WINDOW = 10
-"""The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""
+"""The estimate is the mean of this many iterates; it is 0 where the sign changes among them."""
 
 Rule = Callable[[float, float, float], float]
 
@@ -42,8 +42,8 @@ class Squares:
 class Losses:
     """The sum of the losses of rows; **confidential**.
 
-    For large tables the last two Hessians are kept, and a new one is computed only when theta is a third away from both
-    places, or the solver has asked a few times: that decides how fast a solution is found, not which.
+    For large tables the last two Hessians are kept. A new one is computed only when theta is a third away from both
+    points, or after a few calls. This affects the speed of the solver, not its solution.
     """
 
     X: Floats = field(repr=False)
@@ -71,7 +71,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Plan:
-    """What algorithm 1 is asked for.
+    """The parameters of algorithm 1.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Plan:
     modulus : float
         Lambda_0.
     slopes : array of bool
-        Which coefficients have the target's weights and, with `selection`, b_j |theta_j|; not so the constant's.
+        Coefficients with the target's weights and, with `selection`, the term b_j |theta_j|: all but the constant's.
     moor, selection : bool
         Whether weights are the maximum of the target's and Lambda_0; whether the noise term is b'|theta| (NAPP-VS).
     n_e : int, optional
@@ -90,7 +90,7 @@ class Plan:
     T : int
         The number of iterations.
     tol : float, optional
-        Stop before where the loss changes by less than this share of it.
+        Stop early once the loss changes by less than this share of it.
     zero : float, optional
         Coefficients up to this size are 0, as are those that fluctuate around 0; for all targets but ridge. None sets
         nothing to 0.
@@ -113,7 +113,7 @@ class Plan:
         return np.maximum(np.where(self.slopes, target, self.modulus), floor)
 
     def signs(self, theta: Floats | None) -> Floats:
-        """What the noise is multiplied with, coefficient by coefficient, so that it is that of b'|theta|."""
+        """The signs by which the noise is multiplied, so that b'theta becomes b'|theta|."""
         turned = self.slopes & (theta < 0) if self.selection and theta is not None else np.zeros(len(self.slopes))
         return np.where(turned, -1.0, 1.0)
 
@@ -128,7 +128,7 @@ class Plan:
 
 @dataclass
 class Run:
-    """The iterates, and the loss at each; **confidential**: two iterates tell the noise that they share."""
+    """The iterates, and the loss at each; **confidential**: two iterates reveal the noise that they share."""
 
     thetas: list[Floats] = field(default_factory=list, repr=False)
     losses: list[float] = field(default_factory=list, repr=False)
@@ -138,8 +138,8 @@ class Run:
     def coefficients(self, plan: Plan) -> Floats:
         """The mean of the last iterates, with zeros for small and for fluctuating coefficients.
 
-        Under b'|theta| coefficients near 0 change their sign in every iteration, and with them all others move: the
-        mean of the iterates settles where the last one does not.
+        Under b'|theta| coefficients near 0 change sign in every iteration, and move all others. The mean of the
+        iterates converges where the last iterate does not.
         """
         last = np.array(self.thetas[-min(WINDOW, max(1, len(self.thetas) // 2)) :])
         theta: Floats = last.mean(axis=0)
@@ -149,7 +149,7 @@ class Run:
         return np.where(plan.slopes & ((np.abs(theta) <= plan.zero) | ~steady), 0.0, theta)
 
     def least_weight(self, plan: Plan) -> float:
-        """min_j w_j of the last iteration: the curvature that the penalty had is twice that.
+        """The least weight min_j w_j of the last iteration; the penalty's curvature is twice that.
 
         The constant does not count: its weight is Lambda_0, or the floor where budget is recycled.
         """
@@ -157,7 +157,7 @@ class Run:
 
 
 def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random.Generator, floor: float = 0.0) -> Run:
-    """Algorithm 1, with b fixed throughout.
+    """Run algorithm 1, with b fixed throughout.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
     rows : Loss, optional
         The loss of augmented rows; None for linear regression.
     plan : Plan
-        What is asked for.
+        The parameters.
     b : array
         The noise.
     rng : Generator
@@ -204,7 +204,7 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
 
 @dataclass
 class _Both:
-    """The sum of two parts, and its last value; a solver asks for that of its solution last."""
+    """The sum of two parts, and its last value; a solver evaluates its solution last."""
 
     one: Part
     other: Part
@@ -218,25 +218,25 @@ class _Both:
 
 @dataclass
 class Recycled:
-    """What algorithm 2 found: the last run, and Delta_epsilon after each round."""
+    """The result of algorithm 2: the last run, and Delta_epsilon after each round."""
 
     run: Run
     retrieved: list[float]
 
 
 def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws, rule: Rule = retrievable) -> Recycled:
-    """Algorithm 2: what curvature beyond Lambda_0 leaves of the budget, (1 - r) epsilon, goes into less noise.
+    """Run algorithm 2: the part of the budget (1 - r) epsilon that curvature beyond Lambda_0 saves reduces the noise.
 
-    After each run the least weight becomes the floor of the next one (eq. (15)), and b is what the noise of eq. (14)
-    would have been, `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13).
+    After each run the least weight becomes the floor of the next one (eq. (15)), and b becomes the noise of eq. (14),
+    `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13).
 
     Parameters
     ----------
     draws : Draws
-        b; the budget, and how many runs there are at most after the first: 0 only tells what could be retrieved; and
-        how the total Delta_epsilon becomes the factor of the noise.
+        b; the budget; the largest number of runs after the first, 0 to compute only what could be retrieved; and
+        the factor of the noise as a function of the total Delta_epsilon.
     rule : callable
-        Delta_epsilon of a round from what is left of the budget, the old modulus and the least weight: eq. (13).
+        Delta_epsilon of a round from the remaining budget, the old modulus and the least weight: eq. (13).
     """
     b, rng, budget = draws.b, draws.rng, draws.budget
     run, floor, found = iterate(data, rows, plan, b, rng), plan.modulus, [0.0]

@@ -1,4 +1,4 @@
-"""Weights w_j, and augmented rows: what a solver without any penalty is given beside the data (li2021, (3) to (6)).
+"""Weights w_j, and the augmented rows that replace a penalty: li2021, (3) to (6).
 
 Weights make sum_j w_j theta_j^2 a target Lambda R(theta) at the last iterate (table 2). Rows e_i = +-e~_i + e*, with
 e~_ij ~ N(0, 2 w_j/(n_e l'')) in pairs of opposite sign and e* = b/(n_e l'), l' and l'' the loss's derivatives at
@@ -25,15 +25,15 @@ Part = Callable[[Floats], tuple[float, Floats, Floats]]
 """A sum of losses: its value, gradient and Hessian at theta."""
 
 LEAST = 1e-6
-"""Coefficients count as at least this large in weights, which would be infinite at 0."""
+"""Smaller coefficients count as this large in weights, which would be infinite at 0."""
 
 KNEE = 3.7
-"""a of SCAD."""
+"""The constant a of SCAD."""
 
 
 @dataclass(frozen=True)
 class Regularizer:
-    """Lambda sum_j R(theta_j).
+    """The target penalty Lambda sum_j R(theta_j).
 
     Table 2 weighs coefficients so that w_j theta_j^2 has the *value* Lambda R(theta_j) at the last iterate. Its
     derivative there, 2 w_j theta_j, is not that of Lambda R but, for R = |theta|^(2 - gamma), 2/(2 - gamma) times it:
@@ -47,7 +47,7 @@ class Regularizer:
     strength : float
         Lambda.
     gamma, kappa, knot : float
-        Of the bridge, of the elastic net, and of SCAD.
+        Parameters of the bridge, of the elastic net, and of SCAD.
 
     Examples
     --------
@@ -63,16 +63,16 @@ class Regularizer:
 
     @property
     def adaptive(self) -> bool:
-        """Whether weights follow the coefficients."""
+        """Whether weights depend on the coefficients."""
         return self.kind != "ridge"
 
     @property
     def first(self) -> float:
-        """The weight in iteration 1, where there is no coefficient yet."""
+        """The weight in iteration 1, before there are coefficients."""
         return {"ridge": self.strength, "elasticnet": self.strength * self.kappa}.get(self.kind, 0.0)
 
     def value(self, theta: Floats) -> Floats:
-        """Lambda R(theta_j) of every coefficient."""
+        """The penalty Lambda R(theta_j) of every coefficient."""
         size, k = np.abs(theta), self.knot
         if self.kind == "scad":
             bend = (2 * KNEE * k * size - size**2 - k**2) / (2 * (KNEE - 1) * k)
@@ -87,7 +87,7 @@ class Regularizer:
         return value
 
     def weights(self, theta: Floats) -> Floats:
-        """Lambda R(theta_j)/theta_j^2."""
+        """The weights Lambda R(theta_j)/theta_j^2."""
         size = np.maximum(np.abs(theta), LEAST)
         weights: Floats = self.value(size) / size**2
         return weights
@@ -115,7 +115,7 @@ class Place(NamedTuple):
         return sd
 
     def shift(self, b: Floats, n_e: int) -> Floats:
-        """e* for noise b."""
+        """The shift e* for noise b."""
         return b / (n_e * self.slope)
 
 
@@ -129,7 +129,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Limit:
-    """b'theta + sum_j w_j theta_j^2: augmented rows in the limit of many (proposition 1).
+    """The limit b'theta + sum_j w_j theta_j^2 of many augmented rows (proposition 1).
 
     Examples
     --------
@@ -154,7 +154,7 @@ def bartlett(d: int, n: int, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class SquaredRows:
-    """Augmented rows of linear regression, by their moments, which have the same law as drawn rows'.
+    """Augmented rows of linear regression, by moments with the same law as those of drawn rows.
 
     The sum of the e~_i e~_i' of n_e/2 Gaussian rows has a Wishart law, drawn by Bartlett's decomposition.
     """

@@ -15,7 +15,7 @@ from discreet.mechanisms.objective_perturbation.event import Noise
 
 @density_of(NappEvent)
 def _napp(event: NappEvent, law: Law, shown: Shown) -> Density | None:
-    """Known where there are as many augmented rows as one likes."""
+    """The density for ridge regression in the limit of many augmented rows; None otherwise."""
     plain = (event.loss, event.regularizer, event.selection) == ("linear", "ridge", "none")
     if not plain or event.augmented is not None or event.rounds:
         return None

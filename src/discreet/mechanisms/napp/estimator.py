@@ -26,7 +26,7 @@ from discreet.models.base import PrivateEstimator, ReleasesModel
 from discreet.privacy.guarantee import Guarantee
 
 PENALTIES = {"l1": "lasso", "l2": "ridge", "elasticnet": "elasticnet", "bridge": "bridge", "scad": "scad", "l0": "l0"}
-"""The kinds of penalties, with the names that certificates have for the regularisers."""
+"""The kinds of penalties, with the names of the regularisers in certificates."""
 
 SOUND = ("l1", "l2", "elasticnet")
 OWN = ("constants", "augmentation", "recycling")
@@ -64,7 +64,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
     rows : int, optional
         The public, rounded number of rows, declared by you.
     loss : {"linear", "poisson", "logistic", "hinge"}
-        Of a row; the hinge is that of the paper's section 6.
+        The loss of a row; the hinge is that of the paper's section 6.
     penalty : {"l1", "l2", "elasticnet", "bridge", "scad", "l0"}
         The kind of the target R(theta), beside the *sum* of the losses, for columns (and the outcome, where it is
         linear) mapped to [-1, 1].
@@ -76,11 +76,11 @@ class NAPP(ReleasesModel, PrivateEstimator):
     noise : {"gaussian", "laplace"}
         The law of b; spherical Laplace noise needs no delta.
     constants : NappConstants, optional
-        Of the published method: ``NappConstants(modulus=, slope=, share=)``, Lambda_0, zeta_2 and r.
+        For the published method: ``NappConstants(modulus=, slope=, share=)``, Lambda_0, zeta_2 and r.
     augmentation : NappAugmentation, optional
-        Of the published method: ``NappAugmentation(n_e=, moor=, selection=, iterations=, tol=, zero=, keep_trace=)``.
+        For the published method: ``NappAugmentation(n_e=, moor=, selection=, iterations=, tol=, zero=, keep_trace=)``.
     recycling : NappRecycling, optional
-        Of the published method: ``NappRecycling(retrieval=, rounds=)``, algorithm 2.
+        For the published method: ``NappRecycling(retrieval=, rounds=)``, algorithm 2.
     published : {None, "li2021"}
         The paper's method, with a guarantee that is `claimed`.
     neighbors : {"add-remove", "replace-one"}
@@ -142,7 +142,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
         return p
 
     def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
-        """R^2, or the share of rows whose class is predicted rightly."""
+        """The R^2, or the share of rows whose class is predicted correctly."""
         return float(self._done().score(X, y, sample_weight))
 
     # ---------------------------------------------------------------- wiring
@@ -169,7 +169,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
         return self
 
     def _model(self) -> NAPPModel:
-        """A model of the loss, with what was asked for."""
+        """Build a model of the loss with the given options."""
         checks.choice("loss", self.loss, tuple(MODELS))
         classifier = self.loss in CLASSIFIERS
         if (self.bounds_y if classifier else self.classes) is not None:
@@ -192,14 +192,14 @@ class NAPP(ReleasesModel, PrivateEstimator):
         return Asked(self.loss, target, **options)
 
     def _group(self, name: str) -> dict[str, Any]:
-        """The options of a group, by default those of its class."""
+        """The options of a group; by default those of its class."""
         kind, given = self.groups[name], getattr(self, name)
         if not isinstance(given, kind | None):
             raise ParameterError(f"{name} must be a {kind.__name__}, got {type(given).__name__}.")
         return vars(kind() if given is None else given)
 
     def _fixed(self) -> dict[str, Any]:
-        """The penalty Lambda R(theta) of the sound variant, in the words of the other models."""
+        """The penalty Lambda R(theta) of the sound variant, as parameters of the other models."""
         changed = [name for group in OWN for name, value in self._group(group).items()
                    if value != getattr(self.groups[group](), name)]  # fmt: skip
         if changed or self.penalty not in SOUND:
@@ -224,7 +224,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
 
     @classmethod
     def _renewed(cls, given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """As for all estimators; regularisers have the names of penalties now."""
+        """Rename old keywords as for all estimators; regularisers now have the names of penalties."""
         found = super()._renewed(given, known)
         if "regularizer" in given:
             found["penalty"] = {"lasso": "l1", "ridge": "l2"}.get(found["penalty"], found["penalty"])

@@ -59,7 +59,7 @@ def least_modulus(zeta3: float, epsilon: float, share: float) -> float:
 
 
 def retrievable(budget: float, modulus: float, least_weight: float) -> float:
-    """Eq. (13) as it must be meant: of the budget for the Jacobian, what a curvature 2 min_j w_j leaves over.
+    """Eq. (13) as it must be meant: the part of the Jacobian's budget that a curvature of 2 min_j w_j saves.
 
     V_(1) is 2 min_j w_j/(n_e l''), so the printed ratio Lambda_0/(n_e l'' V_(1)) lacks a factor 2, and min{0, ...} must
     be max (E13).

@@ -1,4 +1,4 @@
-"""One model a loss: with a fixed penalty and a verified guarantee, or by NAPP-ERM as published, as it is asked for."""
+"""One model per loss: with a fixed penalty and a verified guarantee, or NAPP-ERM as published."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
 
 _LEAST_RATE = 8.0
-"""Augmented rows of Poisson regression have rates near 1: their loss must not end there."""
+"""The least limit of Poisson rates: augmented rows have rates near 1, where the loss must not be cut off."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `NAPP` that follow the paper; see there."""
+    """The options of `NAPP` that belong to the published method; see there."""
 
     loss: str
     regularizer: Regularizer
@@ -51,7 +51,7 @@ class Asked:
     keep_trace: bool
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse invalid options."""
         r = self.regularizer
         _from_zero("alpha", r.strength)
         if not checks.is_real(r.gamma) or not 0 <= r.gamma < 2:
@@ -80,19 +80,19 @@ class Asked:
 
     @property
     def word(self) -> str:
-        """The noise term, as the certificate names it."""
+        """The name of the noise term in certificates."""
         if checks.is_real(self.selection):
             return "c" if self.selection else "VS+"
         return self.selection or "none"
 
     @property
     def truncation(self) -> float | None:
-        """c, where it is a number of its own."""
+        """The threshold c, where `selection` is a number."""
         return float(self.selection) if self.word == "c" else None
 
     @property
     def reason(self) -> str:
-        """Why the guarantee is claimed only."""
+        """The reason why the guarantee is claimed only."""
         return " ".join(text for text, applies in self._errata() if applies) + " Nothing is recomputed."
 
     def _errata(self) -> list[tuple[str, bool]]:
@@ -116,14 +116,14 @@ class Asked:
 
 
 def _from_zero(name: str, value: Any) -> float:
-    """A finite number of at least 0."""
+    """Check that a number is finite and at least 0."""
     if not checks.is_real(value) or not 0 <= value < math.inf:
         raise ParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
     return float(value)
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least so many."""
+    """Check that a number is whole and at least so large."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
@@ -131,7 +131,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NAPPModel(PerturbedModel):
-    """A model with a fixed penalty, or, where something is `asked` of the paper, NAPP-ERM as published."""
+    """A model with a fixed penalty, or NAPP-ERM as published where `asked` is given."""
 
     asked: Asked | None = None
 
@@ -195,7 +195,7 @@ class NAPPModel(PerturbedModel):
     def _plan(
         self, loss: Loss, norm: float, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
     ) -> tuple[Plan, NappEvent]:
-        """What algorithm 1 is given, and what the certificate lists."""
+        """The parameters of algorithm 1, and the event that the certificate lists."""
         a = self.asked
         assert a is not None
         L = norm * (loss.slope if a.slope is None else a.slope)
@@ -232,7 +232,7 @@ class NAPPModel(PerturbedModel):
 
 
 def _data(rows: Rows, loss: Loss | None, label: Callable[[Floats], Floats]) -> Part:
-    """The sum of the rows' losses; of squares where no loss is named."""
+    """The sum of the rows' losses; squared losses where no loss is named."""
     if loss is None:
         sums = rows.each(lambda X, y: (X.T @ X, X.T @ label(y), float(label(y) @ label(y))))
         S, v, s = (sum(part) for part in zip(*sums, strict=True))
@@ -248,17 +248,17 @@ class LinearModel(NAPPModel, ObjectivePerturbation):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PoissonModel(NAPPModel, DPPoissonRegression):
-    """Counts."""
+    """Poisson regression."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LogisticModel(NAPPModel, DPLogisticRegression):
-    """Classes, by logistic regression."""
+    """Logistic regression."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HingeModel(NAPPModel, DPLinearSVC):
-    """Classes, by the smoothed hinge of section 6."""
+    """Classification by the smoothed hinge of section 6."""
 
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
         return QuadraticHinge()

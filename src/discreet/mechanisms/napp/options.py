@@ -15,11 +15,11 @@ class NappShape(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     gamma : float
-        Of the bridge, |theta|^(2 - gamma).
+        The exponent parameter of the bridge, |theta|^(2 - gamma).
     kappa : float
-        Of the elastic net, |theta| + kappa theta^2.
+        The weight of the square in the elastic net, |theta| + kappa theta^2.
     knot : float
-        Of SCAD: where it begins to bend.
+        The point where SCAD begins to bend.
     """
 
     gamma: float = 0.5
@@ -29,12 +29,12 @@ class NappShape(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NappConstants(BaseEstimator):  # type: ignore[misc]
-    """The constants that the paper calibrates noise and curvature by.
+    """The constants by which the paper calibrates noise and curvature.
 
     Parameters
     ----------
     modulus : float, optional
-        Lambda_0, from which the paper has privacy; zeta_3/(2 (1 - share) epsilon) by default.
+        Lambda_0, the curvature that the paper requires for privacy; zeta_3/(2 (1 - share) epsilon) by default.
     slope : float, optional
         zeta_2, the largest derivative of the loss by x'theta; by default what the bounds give, for |x'theta| <= 1
         where the loss is linear regression's.
@@ -60,7 +60,7 @@ class NappAugmentation(BaseEstimator):  # type: ignore[misc]
     selection : {None, "VS", "VS+"} or float
         The noise term: b'theta; b'|theta|; the same with b > 0; or with b > c for a number c <= 0.
     iterations : int
-        T.
+        The number T of iterations.
     tol : float, optional
         Stop where the loss on the augmented data changes by less than this share; by default never.
     zero : float, optional
@@ -89,7 +89,7 @@ class NappRecycling(BaseEstimator):  # type: ignore[misc]
         State a smaller epsilon, or use less noise and go on, `rounds` times at most. `retrieved_` then lists the budget
         that was retrieved in all, after each round. The intercept does not count; "return" needs a model without one.
     rounds : int
-        Of recycling.
+        The largest number of rounds of recycling.
     """
 
     retrieval: str | None = None

@@ -1,7 +1,7 @@
-"""The gate of NAPP-ERM as published (li2021), which promises nothing of its own.
+"""Release by NAPP-ERM as published (li2021), which promises nothing of its own.
 
-The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. What is
-done with rows and noise, the paper's algorithms, comes from `algorithm`. See errata E9 to E13.
+The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. The
+algorithms that use rows and noise are in `algorithm`. See errata E9 to E13.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from discreet.released.certificate import Certificate
 
 
 class Found(Protocol):
-    """What an algorithm of the paper finds beside its coefficients: Delta_epsilon after each round."""
+    """The result of an algorithm of the paper besides its coefficients: Delta_epsilon after each round."""
 
     retrieved: list[float]
 
@@ -35,20 +35,20 @@ F = TypeVar("F", bound=Found)
 
 @dataclass(frozen=True)
 class Draws:
-    """What the gate hands to an algorithm beside the rows.
+    """Inputs that the release hands to an algorithm besides the rows.
 
     Parameters
     ----------
     b : array
         The noise of the objective.
     rng : Generator
-        For what needs no secrecy.
+        For draws that need no secrecy.
     budget : float
-        How much epsilon can be retrieved at most.
+        The largest epsilon that can be retrieved.
     rounds : int
-        How often retrieved budget is used again.
+        The number of times that retrieved budget is used again.
     rescale : callable
-        By how much b shrinks when so much more epsilon is spent on it.
+        The factor by which b shrinks when so much more epsilon is spent on it.
     """
 
     b: Floats
@@ -66,7 +66,7 @@ def release_napp(
     retrieval: str | None,
     session: Session,
 ) -> tuple[Certificate, F]:
-    """Run algorithm 1, or 2 where `retrieval` says what becomes of retrieved budget, and certify its coefficients."""
+    """Run algorithm 1, or algorithm 2 where `retrieval` is given, and certify its coefficients."""
     epsilon, delta = session.promise.epsilon, session.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
     budget = 0.0 if retrieval is None else (1 - event.share) * epsilon
@@ -88,23 +88,23 @@ _GRID = 20_001
 
 
 def generator(entropy: Entropy) -> np.random.Generator:
-    """A fast generator for what needs no secrecy, started from random words."""
+    """A fast generator for draws that need no secrecy, seeded with random words."""
     if entropy is NO_NOISE:
         return np.random.default_rng(np.random.default_rng(0).integers(0, 2**64, size=4, dtype=np.uint64))
     return np.random.default_rng(entropy.words(4))
 
 
 def draw(d: int, scale: float, law: str, above: float | None, entropy: Entropy) -> Floats:
-    """b, whose norm has shape d where it is spherical Laplace (E9); zeros without noise.
+    """Draw b; the norm of spherical Laplace noise has a Gamma law of shape d (E9). Zeros without noise.
 
     Parameters
     ----------
     d, scale, law : int, float, {"gaussian", "laplace"}
         The number of coordinates, and the noise's scale and law.
     above : float, optional
-        c: all coordinates exceed it.
+        The threshold c that all coordinates exceed.
     entropy : Entropy
-        Where random words come from.
+        The source of random words.
 
     Examples
     --------
@@ -126,10 +126,10 @@ def draw(d: int, scale: float, law: str, above: float | None, entropy: Entropy) 
 
 
 def _mixing(d: int, c: float, rng: np.random.Generator) -> float:
-    """An sd sqrt(w) such that normals of this sd, all above c, are spherical Laplace noise above c.
+    """Draw an sd sqrt(w) such that normals of this sd, all above c, are spherical Laplace noise above c.
 
     exp(-norm) is a mixture of normal densities of variance w with a Gamma law of shape (d + 1)/2 and scale 2. Above c
-    that law is weighted by the probability Phi(-c/sqrt w)^d that all normals are.
+    that law is weighted by the probability Phi(-c/sqrt w)^d that all normals exceed c.
     """
     shape = (d + 1) / 2
     x = np.linspace(math.log(shape) - 12, math.log(shape) + 5, _GRID)

@@ -1,4 +1,4 @@
-"""The law of the minimiser of a perturbed objective: the noise is what is left of its gradient there.
+"""The density of the minimiser of a perturbed objective, from the noise that its gradient implies.
 
 theta minimises f(theta) + Lambda |theta|^2/2 + l |theta|_1 + b'theta, so b = -(gradient + Lambda theta + l sign(theta))
 where no coefficient is 0, and its density is that of b times det of the Hessian. A single coefficient is 0 where b is
@@ -27,15 +27,15 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.working import model_stage, prior_of
 
 _RARE = 1e-9
-"""Noise is told where a coefficient is 0 less often than this: it is not told where it is 0."""
+"""Noise can be recovered where a coefficient is 0 with a smaller probability than this."""
 
 _ROUNDING = 1e-5
-"""Of the scale: what a fit without noise may leave of the gradient where there is no l1 norm."""
+"""The gradient, in units of the scale, that a fit without noise may leave where there is no l1 norm."""
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What a perturbed objective is on one table, before its noise.
+    """A perturbed objective on one table, before its noise.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Objective:
     rows : Rows
         The rows in its coordinates.
     label : callable
-        From the outcome's column to what the loss takes.
+        The map from the outcome's column to the y of the loss.
     theta, centre, quadratic : array
-        The minimiser, where the penalty draws it to, and how strongly; in the same coordinates.
+        The minimiser, and the centre and the weights of the penalty, in the same coordinates.
     """
 
     event: ObjectiveEvent
@@ -58,7 +58,7 @@ class Objective:
 
     @classmethod
     def of(cls, table: pa.Table, event: ObjectiveEvent, model: Model, released: ReleasedMoments) -> Objective | None:
-        """That of a release; None where it cannot be told."""
+        """The objective of a release; None where it cannot be reconstructed."""
         domain, turned, d, theta = released.domain, event.coordinates, len(event.design), model.theta
         stage = model_stage(released)
         exposure = stage.event.coordinates.exposure if stage and isinstance(stage.event.coordinates, Linked) else None
@@ -92,17 +92,17 @@ class Objective:
 
     @cached_property
     def sums(self) -> Sums:
-        """At the minimiser."""
+        """The sums at the minimiser."""
         return self._sums(self.theta)
 
     @cached_property
     def left(self) -> Floats:
-        """The noise and the l1 norm's part, in units of the scale."""
+        """The noise plus the gradient of the l1 norm, in units of the scale."""
         return self._left(self.sums, self.theta)
 
     @property
     def lasso(self) -> float | None:
-        """The weight of an l1 norm, if this is a minimiser without noise; None where it cannot be told."""
+        """The weight of an l1 norm, if this is a minimiser without noise; None where it cannot be inferred."""
         if float(np.linalg.norm(self.left)) <= _ROUNDING:
             return 0.0
         if len(self.theta) > 1 or self.theta[0] == 0:
@@ -110,7 +110,7 @@ class Objective:
         return float(self.left[0] * np.sign(self.theta[0])) * self.event.scale
 
     def density(self, lasso: float) -> Density | None:
-        """Of the minimiser."""
+        """The density of the minimiser."""
         event, determinant = self.event, float(np.linalg.slogdet(self.sums.hessian + np.diag(self.quadratic))[1])
         if lasso == 0:
             return spherical(self.left, determinant, event.noise)
@@ -126,10 +126,10 @@ class Objective:
 
 @density_of(ObjectiveEvent)
 def _minimiser(event: ObjectiveEvent, law: Law, shown: Shown) -> Density | None:
-    """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
+    """The density of a minimiser; the l1 weight is 0 for quadratic penalties, else that of a fit without noise."""
     quadratic = event.coordinates is not None or event.target is not None
     lasso = 0.0 if quadratic else shown.unlisted.lasso
-    if shown.model is None or (lasso and shown.model.weights is not None):  # those of a pilot weigh it as well
+    if shown.model is None or (lasso and shown.model.weights is not None):  # a pilot's weights also scale the l1 norm
         return None
     own = None if lasso is None else Objective.of(law.table, event, shown.model, shown.released)
     return None if own is None or lasso is None else own.density(lasso)

@@ -1,12 +1,12 @@
-"""Objective perturbation: what the minimiser of a noisy objective costs, and how much noise a promise needs.
+"""Objective perturbation: the cost of the minimiser of a noisy objective, and the noise that a promise needs.
 
 theta minimises sum_i f(x_i'theta, y_i) + r(theta) + b'theta, with |x_i| <= B, r convex with modulus lambda, and b
 Gaussian of sd sigma in every coordinate, or spherical Laplace (density proportional to e^(-|b|/sigma)). Write
 L = B slope, b = B^2 curvature, mu = L/sigma, J = log(1 + b/lambda) and Q_v(m) = P(N(v^2/2, v^2) > m). The bounds on
 the tail of the privacy loss below are proven in ``docs/mathematics``, section 7; all losses share them.
 
-What is released is the minimiser up to a gradient of norm `tolerance`, with Gaussian noise (or spherical Laplace noise)
-of size `output` on top, which hides that difference: it is at most tolerance/lambda.
+The released minimiser is exact up to a gradient of norm `tolerance`; Gaussian noise (or spherical Laplace noise)
+of size `output` on top hides that difference, which is at most tolerance/lambda.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 Noise = Literal["gaussian", "laplace"]
 
 _OUTPUT_SHARE = 0.1
-"""The noise on the result has a tenth of the mu (a fiftieth of the epsilon) of that in the objective."""
+"""The noise on the result costs a tenth of the mu (a fiftieth of the epsilon) of that in the objective."""
 
 _SIZE = 32.0
 """The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
 
 TURNED_SIZE = 1024.0
-"""The same in units of u, whose coefficients are those of z times the radius."""
+"""The bound `_SIZE` in units of u, whose coefficients are those of z times the radius."""
 
 _UNIT = 2.0**-53
 
@@ -74,12 +74,12 @@ class ObjectiveEvent(Event):
     noise : {"gaussian", "laplace"}
         The law of the noise.
     declared : (epsilon, delta), optional
-        For a stage that was calibrated after an earlier output was seen: what it was held to, declared before.
+        For a stage that was calibrated after an earlier output was seen: its promise, declared beforehand.
     target : str, optional
-        The outcome's coordinate, named where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
-        what a row lost under squared loss has a closed form. The promise does not depend on it.
+        The outcome's coordinate, given where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
+        the loss of a row under squared loss has a closed form. The promise does not depend on it.
     coordinates : Coordinates, optional
-        Where rows are turned: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
+        Where rows are rotated: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
         with its weight w <= 1 (``docs/mathematics``, 13.1).
     """
 
@@ -104,7 +104,7 @@ class ObjectiveEvent(Event):
 
     @property
     def rotated(self) -> Coordinates | None:
-        """The coordinates of the stage that rows were turned into, if they were."""
+        """The coordinates of the stage that rows were rotated into, if any."""
         return self.coordinates
 
     @property
@@ -119,22 +119,22 @@ class ObjectiveEvent(Event):
 
     @property
     def gradient(self) -> float:
-        """L: the norm of one row's gradient is at most this."""
+        """The bound L on the norm of one row's gradient."""
         return up(self.norm * self.loss.slope)
 
     @property
     def smoothness(self) -> float:
-        """b: the largest eigenvalue of one row's Hessian is at most this."""
+        """The bound b on the largest eigenvalue of one row's Hessian."""
         return up(self.norm**2 * self.loss.curvature)
 
     @property
     def mu(self) -> float:
-        """The Gaussian part of the cost: the noise on the result, which hides where the solver stopped."""
+        """The Gaussian part of the cost: the noise on the result, which hides the error of the solver."""
         return 0.0 if self.declared or self.noise == "laplace" else self._output_cost
 
     @property
     def law(self) -> Law:
-        """The other part: as declared beforehand, or as the noise has it."""
+        """The part of the cost that is not Gaussian: as declared beforehand, or as it follows from the noise."""
         return Point(*self.declared) if self.declared else self._own
 
     def largest(self, rows: float, quadratic: float) -> float:
@@ -147,14 +147,14 @@ class ObjectiveEvent(Event):
         return (self.tolerance * 0.625 - still) / (gradient_error(*facts, 1.0) - still + 2.0**-48 * quadratic)
 
     def keeps_declared(self) -> bool:
-        """Whether the noise keeps what was declared."""
+        """Whether the noise keeps the declared promise."""
         if not self.declared:
             return True
         mu = self._output_cost if self.noise == "gaussian" else 0.0
         return together([self._own], mu)(self.declared[0]) <= self.declared[1]
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed norm beside that of the domain, and whether the noise keeps what was declared for it."""
+        """Compare the listed norm with that of the domain, and check that the noise keeps the declared promise."""
         norm = self._norm(bounds)
         ok = is_bound(self.norm, norm) and self.neighbors == bounds.neighbors and self.keeps_declared()
         stage = "" if self.declared is None else f", held to epsilon {self.declared[0]:.6g} declared beforehand"
@@ -162,7 +162,7 @@ class ObjectiveEvent(Event):
         return Finding(f"noise in the {self.loss.name} objective", ok, detail)
 
     def _norm(self, bounds: Bounds) -> float:
-        """The norm of a row: of its columns, or of their coordinates in a stage."""
+        """The largest norm of a row, in columns or in the coordinates of a stage."""
         turned = self.coordinates
         if turned is None:
             return bounds.norm(self.design)
@@ -172,29 +172,29 @@ class ObjectiveEvent(Event):
         return bounds.norm(turned.axes, turned)
 
     def check_columns(self, domain: Domain) -> None:
-        """Raise a KeyError where it is about columns that a domain does not have."""
+        """Raise a KeyError where it names columns that a domain does not have."""
         domain.indices([*self.design, *([] if self.target is None else [self.target])])
         if self.coordinates is not None:
             self.coordinates.check(domain)
 
     def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
-        """(what, why) of regressors and noise that no perturbed objective has."""
+        """Yield (what, why) for regressors and noise that no perturbed objective has."""
         yield from super().contradictions(rows)
         if not self.is_calibrated(rows):
             why = "its scale, the tolerance of the solver and the noise on the result do not fit"
             yield f"noise of {self.name}", why
 
     def is_calibrated(self, rows: int | None) -> bool:
-        """Whether tolerance and output are those that the scale and the modulus call for, for so many declared rows."""
+        """Whether tolerance and output are those that scale and modulus require, for so many declared rows."""
         facts = self.loss, self.design, self.norm, 1.0, 0.5, self.neighbors, self.noise, rows
         sizes = _SIZE, TURNED_SIZE
         again = [Calibration(*facts, size).event(self.modulus, self.scale) for size in sizes]
         return any(_is_near(self.tolerance, one.tolerance) and _is_near(self.output, one.output) for one in again)
 
     def reach(self, rows: int | None) -> float:
-        """What the norm of the released theta never exceeds: where the gradient at 0 is that of all rows and the noise.
+        """A bound on the norm of the released theta, from the largest gradient at 0 of all rows and the noise.
 
-        The objective is convex with modulus lambda, and its penalty is least at 0.
+        The objective is strongly convex with modulus lambda, and its penalty is least at 0.
         """
         d, n = len(self.design), LARGEST_ROWS if rows is None else most_rows(rows)
         normal = self.noise == "gaussian"
@@ -286,7 +286,7 @@ def _bell(mu: float, kappa: float, m: Floats) -> Floats:
 
 
 def _q(v: float, m: Floats) -> Floats:
-    """P(N(v^2/2, v^2) > m)."""
+    """The probability P(N(v^2/2, v^2) > m)."""
     if v <= 0:
         return np.where(m < 0, 1.0, 0.0)
     p: Floats = ndtr(v / 2 - m / v)
@@ -305,7 +305,7 @@ def _pure(event: ObjectiveEvent) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The public facts that noise is fitted to.
+    """The public facts from which noise is calibrated.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ class Calibration:
     size: float = _SIZE
 
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
-        """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
+        """The event of a minimiser with this noise, its tolerance and the noise on the result that hides it."""
         L = self.norm * self.loss.slope
         needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), self.size)
         tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
@@ -340,7 +340,7 @@ class Calibration:
         return ObjectiveEvent(*facts, declared)
 
     def calibrate(self, modulus: float, count: int = 1, others: Sequence[Event] = ()) -> ObjectiveEvent:
-        """The event with the least noise of which `count` keep the promise together, beside others."""
+        """The event with the least noise such that `count` of them keep the promise together, with others."""
         scale = _scale(self, modulus, count, tuple(others))
         if scale is None:
             raise ParameterError(
@@ -350,13 +350,13 @@ class Calibration:
         return self.event(modulus, scale)
 
     def stage(self, modulus: float) -> ObjectiveEvent:
-        """The event with the least noise that keeps this promise on its own, declared beforehand."""
+        """The event with the least noise that keeps this promise by itself, declared beforehand."""
         return replace(self.calibrate(modulus), declared=(self.epsilon, self.delta))
 
     def least_modulus(self, count: int = 1) -> float:
-        """The modulus from which the penalty costs little privacy: all of it for noise, hardly any for curvature.
+        """The modulus from which curvature costs little, so that nearly all of the budget goes to noise.
 
-        Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (docs/mathematics, 7.3), for
+        Where curvature vanishes at the largest slopes it costs nothing from 4b/epsilon on (docs/mathematics, 7.3), for
         add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most the loss's share of epsilon: a tenth,
         and a quarter for Poisson regression (docs/howto/glm.md).
         """
@@ -367,7 +367,7 @@ class Calibration:
 
 @lru_cache(maxsize=256)
 def _scale(facts: Calibration, modulus: float, count: int, others: tuple[Event, ...]) -> float | None:
-    """The scale of the least noise, if any keeps the promise; searched for once, however often a model is fitted."""
+    """The scale of the least noise, if any keeps the promise; cached, for repeated fits."""
 
     def holds(scale: float) -> bool:
         events = [*others, *[facts.event(modulus, scale)] * count]
@@ -396,7 +396,7 @@ def _least_scale(holds: Callable[[float], bool], start: float) -> float | None:
 
 
 def most_rows(rows: float | None) -> float:
-    """The largest table that a perturbed objective is promised for: twice a rounded number of rows, or 2^20.
+    """The largest table that the promise of a perturbed objective covers: twice a rounded number of rows, or 2^20.
 
     Examples
     --------

@@ -51,8 +51,8 @@ from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, p
 from discreet.per_instance.stream import Rows
 from discreet.privacy.laws import Law, Point
 
-_LEVELS = 48  # to which norms of rows are rounded up
-_SHARE = 1e-3  # of delta: what predictions beyond the limit may add to it, for the closed form to be used
+_LEVELS = 48  # number of levels to which row norms are rounded up
+_SHARE = 1e-3  # the closed form is used if predictions beyond the limit add at most this share to delta
 
 _X, _W = np.polynomial.legendre.leggauss(24)
 _RULES = ((0.02, plane(2)), (0.05, plane(3)), (0.15, plane(5)), (0.2, plane(9)))
@@ -213,8 +213,8 @@ def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats
     r, m, s, x2 = statistics
     log = log + mu**2 / 2
     sd = sigma * np.sqrt(s)
-    slope = m / s  # of E[u | v] in v, for theta = theta_hat - H^-1 b in both tables
-    spread = np.sqrt(np.maximum(x2 - m * slope, 0.0)) / sigma  # of l over R, given v
+    slope = m / s  # slope of E[u | v] in v, for theta = theta_hat - H^-1 b in both tables
+    spread = np.sqrt(np.maximum(x2 - m * slope, 0.0)) / sigma  # standard deviation of l over R, given v
     a = sign * slope + x2 / 2  # mean of l: (a v^2 + b v + c)/sigma^2 + log
     b, c = r * (sign * slope + x2), x2 * r**2 / 2
     points = _breaks(a, b, c + (log - e) * sigma**2, sd)
@@ -252,7 +252,7 @@ def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
 
 
 def _above(mean: Floats, sd: Floats, e: Floats) -> Floats:
-    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2): phi(z) (M(-z) - M(sd - z)), M the Mills ratio."""
+    """Compute E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2): phi(z) (M(-z) - M(sd - z)), M the Mills ratio."""
     over = mean - e
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         z = over / sd

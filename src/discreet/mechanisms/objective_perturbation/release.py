@@ -1,9 +1,9 @@
-"""The gate of minimisers of perturbed objectives; proofs in docs/mathematics, 7.
+"""Release of minimisers of perturbed objectives; proofs in docs/mathematics, 7.
 
-The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with all
-that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies
+The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with a bound
+on its errors by floating point and by the rounding of b, is within the event's tolerance; so the result lies
 within tolerance/lambda of the exact minimiser, and the noise on top of it hides that difference. It is rounded to a
-grid. Whether that holds is decided by public facts and by what would be released, never by the rows.
+grid. Whether that holds depends on public facts and on the values to be released, never on the rows.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _ENOUGH = 64
 
 @dataclass(frozen=True)
 class Task:
-    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|.
+    """One objective to minimise: the outcome of a row, the penalty, the noise, and a bound on |theta|.
 
-    A quadratic penalty may draw theta to another point than 0, the centre.
+    A quadratic penalty may have a centre other than 0.
     """
 
     label: Callable[[Floats], Floats]
@@ -53,7 +53,7 @@ class Stages:
     Parameters
     ----------
     tasks : sequence of Task
-        What to minimise first.
+        The objectives to minimise first.
     reserved, then : sequence of ObjectiveEvent, callable
         The events of further tasks, as declared beforehand; and these tasks, given the minimisers so far.
     """
@@ -92,7 +92,7 @@ def check_moduli(tasks: Sequence[Task]) -> None:
 
 @np.errstate(**SILENT)
 def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
-    """One minimiser with its noise; `most` is the number of rows that rounding errors are bounded for."""
+    """Compute one minimiser with its noise; `most` is the number of rows for which rounding errors are bounded."""
     event, penalty = task.event, task.penalty
     d = len(rows.design)
     b, error = _noise(event, d, entropy)
@@ -121,7 +121,7 @@ def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
 
 
 def _edge(task: Task, most: float) -> float:
-    """What a norm that is the radius up to rounding errors counts for in the gradient (docs/mathematics, 7.7)."""
+    """The error in the gradient from a norm that equals the radius up to rounding errors (docs/mathematics, 7.7)."""
     if task.radius is None:
         return 0.0
     steepest = most * task.event.smoothness + task.event.modulus
@@ -130,19 +130,19 @@ def _edge(task: Task, most: float) -> float:
 
 
 def _reach(event: ObjectiveEvent, d: int) -> float:
-    """What the noise on the result, and the solver's error, are longer than with a probability below 1e-30."""
+    """A bound on the noise on the result and the solver's error; exceeded with a probability below 1e-30."""
     longest = math.sqrt(d) + 12 if event.noise == "gaussian" else d + 12 * math.sqrt(d) + 72
     return event.output * longest + event.tolerance / event.modulus
 
 
 def _sparse(theta: Floats, event: ObjectiveEvent, penalty: Penalty) -> Floats:
-    """Coefficients under an l1 norm that are within the noise on the result are zeros of the minimiser: say so."""
+    """Set coefficients under an l1 norm to 0 where they are within the noise on the result."""
     sd = event.output * (1.0 if event.noise == "gaussian" else math.sqrt(len(theta) + 1))
     return np.where((penalty.l1 > 0) & (np.abs(theta) <= 8 * sd), 0.0, theta)
 
 
 def _noise(event: ObjectiveEvent, d: int, entropy: Entropy) -> tuple[Floats, float]:
-    """The noise of the objective, and a bound on the norm of its rounding error."""
+    """Draw the noise of the objective; return it with a bound on the norm of its rounding error."""
     if entropy is NO_NOISE:
         return np.zeros(d), 0.0
     if event.noise == "laplace":
@@ -153,7 +153,7 @@ def _noise(event: ObjectiveEvent, d: int, entropy: Entropy) -> tuple[Floats, flo
 
 
 def _hidden(theta: Floats, event: ObjectiveEvent, entropy: Entropy) -> Floats:
-    """Theta with the noise that hides where the solver stopped, rounded to a grid of 2^-30 of that noise."""
+    """Add to theta the noise that hides the error of the solver, on a grid of 2^-30 of that noise."""
     grid = math.ldexp(1.0, math.frexp(event.output)[1] - 31)
     if entropy is NO_NOISE:
         return theta

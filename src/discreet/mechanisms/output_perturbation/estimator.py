@@ -32,7 +32,7 @@ from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import coefficient_bound
 
 EIGENVALUE_SHARE, NORM_SHARE, GRAM_SHARE = 0.05, 0.15, 0.2
-"""Shares of mu^2; the noise on the coefficients has the rest."""
+"""Shares of mu^2; the rest goes to the noise on the coefficients."""
 
 FAILURE = 0.05
 """Share of delta for each of the bounds on the eigenvalue, on the norm and on the noise of X'X."""
@@ -41,10 +41,10 @@ _GRID = np.geomspace(1e-2, 1e7, 361)
 
 
 class Plan(OutputPlan):
-    """The plan, and how lambda is chosen."""
+    """The plan of the stages, and the rule that chooses lambda."""
 
     def penalty(self, lt: float) -> float:
-        """Of a public grid, the lambda with the least bound on the error of predictions: noise and bias.
+        """Choose from a public grid the lambda with the least bound on the prediction error: noise plus bias.
 
         With v = rows B^2/d and Delta the sensitivity, the noise adds tr(X'X A^-1) Delta^2/mu^2, the trace being at
         most rows B^2, d v/(v + lambda) or d v/(v + lambda)^2; the bias is about lambda (Y/B)^2 v/(v + lambda).
@@ -71,13 +71,13 @@ def plan(shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: i
     Parameters
     ----------
     shape : {"isotropic", "fisher", "democratic"}
-        Of the noise.
+        The shape of the noise.
     epsilon, delta : float
         The promise.
     B, Y, d, rows : float
         Bounds on norm(x) and abs(y), the number of columns, the largest number of rows.
     change : float
-        How far one row moves the computed least eigenvalue.
+        The sensitivity of the computed least eigenvalue.
 
     Examples
     --------

@@ -56,7 +56,7 @@ POWERS: dict[Shape, int] = {"isotropic": 0, "fisher": 1, "democratic": 2}
 class OutputEvent(StagedEvent):
     """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I.
 
-    `root` holds C, C'C = A, line by line, which was released; it is empty for A = I.
+    `root` holds the released C, C'C = A, row by row; it is empty for A = I.
     """
 
     mechanism: ClassVar[str] = "output perturbation"
@@ -73,7 +73,7 @@ class OutputEvent(StagedEvent):
         return [gram, math.sqrt(self.gamma) * output_change(self)]
 
     def keeps(self) -> bool:
-        """Whether tau covers the noise on X'X, too."""
+        """Whether the cost follows from the noise; tau must cover the noise on X'X."""
         if self.log_norm is None:
             return False
         if self.shape == "isotropic":
@@ -92,7 +92,7 @@ class OutputEvent(StagedEvent):
         return max(float(np.linalg.eigvalsh(C.T @ C)[0]), 1e-300)
 
     def impossible(self) -> str | None:
-        """Why also the released C cannot be a root of S, if it cannot: symmetric, positive, its norm as listed."""
+        """The reason why listed values are impossible, if any; C is symmetric and positive, with the listed norm."""
         d = len(self.design)
         if self.shape != "isotropic" and len(self.root) == d * d:
             C = np.reshape(self.root, (d, d))
@@ -104,14 +104,14 @@ class OutputEvent(StagedEvent):
 
 
 def output_change(event: OutputEvent) -> float:
-    """The largest change of C theta, C'C = A, with its rounding errors; `stretch` is the norm of C."""
+    """The sensitivity of C theta, C'C = A, rounding errors included; `stretch` is the norm of C."""
     facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
     change = sensitivity(event.shape, **facts)
     return up(change, max(ROOM, _shape_error(event))) + output_rounding(event)
 
 
 def _shape_error(event: OutputEvent) -> float:
-    """A bound on how far the computed C changes a norm of A, relatively: docs/mathematics, 8.7."""
+    """A bound on the relative error of norms in A from the computed C: docs/mathematics, 8.7."""
     if event.shape == "isotropic":
         return 0.0
     largest = event.stretch**2 if event.shape == "fisher" else event.stretch
@@ -119,7 +119,7 @@ def _shape_error(event: OutputEvent) -> float:
 
 
 def output_rounding(event: OutputEvent) -> float:
-    """How far rounding errors move C theta, at most, in the table and in its neighbour."""
+    """A bound on the rounding errors of C theta, in the table and in its neighbour."""
     d = len(event.design)
     error = relative(d, trace_bound(d, event.norm, event.penalty, event.rows), event.h) * size(event)
     return 2 * event.stretch * (error + 2.0**-50 * d * size(event))
@@ -127,7 +127,7 @@ def output_rounding(event: OutputEvent) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPlan(ABC):
-    """What is fixed before the data are touched, for whoever runs the stages of `estimator`."""
+    """Everything that is fixed before the data are read; the steps are in `estimator`."""
 
     shape: Shape
     B: float
@@ -143,12 +143,12 @@ class OutputPlan(ABC):
 
     @property
     def s1(self) -> float:
-        """The noise on the least eigenvalue."""
+        """The noise sd of the least eigenvalue."""
         return self.change / self.mu1
 
     @property
     def gram_sd(self) -> float | None:
-        """The noise on the diagonal of X'X."""
+        """The noise sd of the diagonal of X'X."""
         return up(self.B**2 / self.mu_gram) if self.mu_gram else None
 
     @property
@@ -159,16 +159,16 @@ class OutputPlan(ABC):
         return max(up(spectral_bound(self.d, self.gram_sd, self.failure)), self.B**2 / 2)
 
     def least(self, eigenvalue: float) -> float:
-        """lt: a lower bound on the least eigenvalue, from the released one."""
+        """The lower bound lt on the least eigenvalue, from the released one."""
         return max(0.0, eigenvalue - self.s1 * quantile(self.failure) - self.change)
 
     @abstractmethod
     def penalty(self, lt: float) -> float:
-        """Lambda from the lower bound on the least eigenvalue."""
+        """The penalty lambda from the lower bound on the least eigenvalue."""
 
 
 def shift_bound(h: float, B: float) -> float:
-    """g: the largest norm of H1^-1 x over rows and H1 = H0 + x x' with eigenvalues of H0 at least h.
+    """The bound g on the norm of H1^-1 x over rows and H1 = H0 + x x' with eigenvalues of H0 at least h.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def shift_bound(h: float, B: float) -> float:
 
 
 def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float = 0.0) -> float:
-    """Delta: the largest change of the coefficients in the norm of A, add-remove; replace-one has twice it.
+    """The sensitivity Delta of the coefficients in the norm of A, add-remove; twice that for replace-one.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float
 
 
 def spectral_bound(d: int, sd: float, failure: float) -> float:
-    """tau: what the spectral norm of a symmetric noise matrix exceeds with a probability of at most `failure`.
+    """The bound tau on the spectral norm of a symmetric noise matrix; exceeded with probability `failure` at most.
 
     The noise has standard deviation sd on the diagonal and sd/sqrt 2 off it.
 
@@ -224,12 +224,12 @@ def spectral_bound(d: int, sd: float, failure: float) -> float:
     7.39
     """
     sd, failure = checks.positive("sd", sd), checks.fraction("failure", failure)
-    rounding = 1 + d * 2.0**-28  # of the noise to its grid
+    rounding = 1 + d * 2.0**-28  # rounding of the noise to its grid
     return sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(2 / failure))) * rounding
 
 
 def root(shape: Shape, S: Floats | None, d: int) -> Floats:
-    """C with C'C = A: the identity, the square root of S, or S.
+    """The matrix C with C'C = A: the identity, the square root of S, or S.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What output perturbation costs each row (docs/mathematics, 10.3 and 10.4)."""
+"""Per-instance losses of output perturbation (docs/mathematics, 10.3 and 10.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.privacy.events.gaussian import Block
 
 @parts_of(OutputEvent, moments=lambda event: event.neighbors == "add-remove")
 def _output(event: OutputEvent, facts: Facts) -> list[Part]:
-    """The two releases, X'X where it was released, and the coefficients: mu = sqrt(gamma) |theta - theta_-i|_A."""
+    """List the two releases, X'X if released, and the coefficients: mu = sqrt(gamma) |theta - theta_-i|_A."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
     d, found = len(event.design), stages(event, facts)

@@ -1,4 +1,4 @@
-"""The gate of ridge coefficients with Gaussian noise of a public shape; proofs in docs/mathematics, 8.6 and 8.7."""
+"""Release of ridge coefficients with Gaussian noise of a public shape; proofs in docs/mathematics, 8.6 and 8.7."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discreet.released.certificate import Certificate
 def release_shaped(
     moments: Moments, subject: Subject, plan: OutputPlan, session: Session
 ) -> tuple[Certificate, Floats]:
-    """The least eigenvalue, X'X where the shape needs it, the norm of the coefficients, and the coefficients."""
+    """Release the least eigenvalue, X'X if the shape needs it, the norm of the coefficients, and the coefficients."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
@@ -71,7 +71,7 @@ def release_shaped(
 
 
 def _noisy_gram(moments: Moments, design: tuple[str, ...], sd: float, entropy: Entropy) -> Floats:
-    """X'X with noise of this sd on the diagonal and sd/sqrt 2 off it, exact."""
+    """X'X with noise of this sd on the diagonal and sd/sqrt 2 off it, in exact arithmetic."""
     X = np.array(moments.domain.indices(design))
     i, j = np.triu_indices(len(X), k=1)
     N = np.zeros((len(X), len(X)))

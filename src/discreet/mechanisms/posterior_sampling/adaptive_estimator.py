@@ -11,7 +11,7 @@ Here q(p) is the normal quantile with P(Z > q) = p. mu1, mu2, mu_o and the delta
 facts, so that D(mu, epsilon) + delta_a + delta_b + delta_o <= delta with mu^2 = mu1^2 + mu2^2 + mu_o^2. With kappa
 step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics``, 8.5. `gate.posterior` runs the steps.
 
-What the papers print stands below, so that their figures can be reproduced; its privacy claims do not hold (errata E5,
+Printed variants are kept so that the papers' figures can be reproduced; their privacy claims do not hold (errata E5,
 E6, E25). The text is followed, with a plus sign in equation (8) of wang2018, where one is missing. Its bounds are taken
 with B^2 = 1 where it omits them, as in its experiments.
 """
@@ -55,7 +55,7 @@ EIGENVALUE_SHARE, NORM_SHARE = 0.05, 0.15
 """Shares of mu^2 for steps 1 and 3; the rest is the draw's."""
 
 EIGENVALUE_FAILURE, NORM_FAILURE, DRAW_FAILURE = 0.05, 0.05, 0.1
-"""Shares of delta: that lt is too large, that R is too small, and what the draw may exceed its Gaussian curve by."""
+"""Shares of delta: that lt is too large, that R is too small, and the excess of the draw over its Gaussian curve."""
 
 _LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m; steers lambda only
 _RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
@@ -64,20 +64,20 @@ _GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(AdaptivePlan):
-    """Everything that is fixed before the data are touched, and the steps that follow from it."""
+    """Everything that is fixed before the data are read, and the steps that follow from it."""
 
     kappa: float | None
     h_min: float
 
     @property
     def mu(self) -> float:
-        """Of the two releases and the draw together."""
+        """The mu of the two releases and the draw together."""
         return gdp.compose([self.mu1, self.mu2, self.mu_o])
 
     def penalty(self, eigenvalue: float) -> Penalty:
         """Steps 1 and 2: lambda from the released (noisy) least eigenvalue.
 
-        Of a public grid, lambda minimises (v/(v + lambda)) (d/gamma + lambda (Y/B)^2), v = n_max B^2/d, with gamma as
+        On a public grid, lambda minimises (v/(v + lambda)) (d/gamma + lambda (Y/B)^2), v = n_max B^2/d, with gamma as
         it is to be expected for norm(theta) = Y/B. It bounds the draw's excess error, because
         tr(X'X H^-1) <= d v/(v + lambda) by concavity, plus the penalty's bias.
 
@@ -165,7 +165,7 @@ def plan(
 
 
 def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) -> Plan:
-    """The shares above; with kappa the norm's go to the draw."""
+    """The shares above; with kappa, that of the norm goes to the draw."""
     norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
     delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
     mu = down(gdp.mu(epsilon, down(delta - delta_a - delta_b - delta_o)))
@@ -184,7 +184,7 @@ def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) 
 
 
 def _least_bound(plan: Plan, lt: float) -> float:
-    """Lambda at least so large that the draw is feasible, and usually larger."""
+    """The lambda with the least bound on the error among those that make the draw feasible."""
     B2 = plan.B**2
     floor = max(0.0, 1.05 * plan.h_min - lt, B2 / GOLDEN - lt)
     lambdas = floor + B2 * _GRID
@@ -214,9 +214,9 @@ def _check_kappa(plan: Plan) -> None:
 
 
 def _default_kappa(plan: Plan) -> float:
-    """The kappa with the least bound on the error, as `Plan.penalty` bounds it, if all of h is penalty.
+    """The kappa with the least bound on the error, as in `Plan.penalty`, if all of h is penalty.
 
-    The plan without kappa has a little less for the draw; so every kappa here is possible.
+    The plan without kappa leaves a little less for the draw, so every kappa here is feasible.
     """
     v = plan.n_max * plan.B**2 / plan.d
     h = np.geomspace(1.1 * plan.h_min, 1e6 * plan.h_min + v, 400)
@@ -277,7 +277,7 @@ def code_penalty(epsilon: float, delta: float, d: int, eigenvalue: float) -> tup
 
 
 def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float) -> float:
-    """Gamma as wang2018's code has it, its cap on L included (E25), from the released log(1 + norm)."""
+    """The precision gamma of wang2018's code, its cap on L included (E25), from the released log(1 + norm)."""
     log, s = math.log(6 / delta), math.log1p(1 / h)
     L = min(math.exp(log_norm + s / (epsilon / 4) * log), 1 + math.sqrt(2 * math.sqrt(n) / h))
     a, b = L**2 / (2 * (h + 1)), L * math.sqrt(log / h)
@@ -297,7 +297,7 @@ def kappa_limit(epsilon: float, delta: float, n: int, d: int) -> float:
 
 
 def printed_kappa(epsilon: float, delta: float, n: int, d: int, kappa: float, eigenvalue: float) -> tuple[float, float]:
-    """Lambda and gamma of wang2017 algorithm 1, for B = Y = 1, from the released eigenvalue; max for min (E6)."""
+    """The lambda and gamma of wang2017 algorithm 1, for B = Y = 1, from the released eigenvalue; max for min (E6)."""
     log = math.log(4 / delta)
     lambda_ = max(0.0, n / (d * kappa) - eigenvalue + log / (epsilon / 2))
     scale = n / (kappa * d) ** 2
@@ -408,7 +408,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         return plan(promise.epsilon, promise.delta, **facts)
 
     def _printed(self, subject: Subject, promise: Guarantee) -> Printed:
-        """The stages of the paper; noise on the eigenvalue as printed, which lacks B^2 in wang2018 (E5)."""
+        """The stages of the paper; the noise on the eigenvalue is as printed, which lacks B^2 in wang2018 (E5)."""
         e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
         if self._paper == "wang2017":
             return self._printed_kappa(subject, promise)

@@ -35,20 +35,20 @@ STAGED = {
 
 @dataclass(frozen=True, kw_only=True)
 class StagedEvent(CoefficientEvent):
-    """The two releases, what follows from them, and the probabilities that it is wrong.
+    """Two releases, the parameters that follow from them, and the probabilities that these are wrong.
 
     Parameters
     ----------
     rows : float, optional
         The declared bound on the number of rows.
     eigenvalue, eigenvalue_sd, eigenvalue_change : float
-        The released least eigenvalue of X'X, its noise, and how far one row moves it.
+        The released least eigenvalue of X'X, its noise, and its sensitivity.
     log_norm, norm_sd : float, optional
         The released log(Y + B norm(theta)), and its noise; missing where a public bound stands for it.
     penalty, residual, gamma : float
         lambda; R, a bound on every residual; and the precision of the draw or of the noise.
     failures : tuple of float
-        Probabilities that the eigenvalue is overestimated, that R is too small, and of the third kind of the method.
+        Probabilities that the eigenvalue is overestimated, that R is too small, and of the method's own failure.
     """
 
     rows: float | None
@@ -64,12 +64,12 @@ class StagedEvent(CoefficientEvent):
 
     @property
     def mu(self) -> float:
-        """Of all Gaussian parts."""
+        """The mu of all Gaussian parts; 0 for replace-one, where `law` has the whole cost."""
         return 0.0 if self.neighbors == "replace-one" else self._mu
 
     @property
     def law(self) -> Law:
-        """The failures; under replace-one everything, through the table without the row."""
+        """The failure probabilities; for replace-one the whole cost, by way of the table without the row."""
         failure = up(math.fsum(self.failures))
         if self.neighbors == "add-remove":
             return Failure(failure)
@@ -86,7 +86,7 @@ class StagedEvent(CoefficientEvent):
 
     @property
     def least(self) -> float:
-        """lt: a lower bound on the least eigenvalue of the table and of every neighbour."""
+        """The lower bound lt on the least eigenvalue of the table and of every neighbour."""
         failure = self.failures[0]
         return max(0.0, self.eigenvalue - self.eigenvalue_sd * quantile(failure) - self.eigenvalue_change)
 
@@ -96,7 +96,7 @@ class StagedEvent(CoefficientEvent):
         return self.penalty + self.least
 
     def keeps(self) -> bool:
-        """Whether R and the eigenvalue's change are what they must be, and each release is listed with its noise."""
+        """Whether R and the eigenvalue's sensitivity are large enough, and each release is listed with its noise."""
         if (self.log_norm is None) != (self.norm_sd is None) or len(self.failures) != 3:
             return False
         public = self.outcome + self.norm * _public_norm(self)
@@ -108,7 +108,7 @@ class StagedEvent(CoefficientEvent):
         return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
 
     def reach(self, rows: int | None) -> float:
-        """The largest ridge coefficients of so many rows, and what the noise on them may add."""
+        """A bound on the ridge coefficients of so many rows, plus a bound on their noise."""
         spread = length(len(self.design), 1 / math.sqrt(self.gamma * self._least_shape))
         return _public_norm(self) + spread + length(len(self.design), self._hiding)
 
@@ -119,11 +119,11 @@ class StagedEvent(CoefficientEvent):
 
     @property
     def _hiding(self) -> float:
-        """The noise that hides rounding errors."""
+        """The scale of the noise that hides rounding errors."""
         return 0.0
 
     def impossible(self) -> str | None:
-        """Why the released eigenvalue or norm cannot be those of a table, if they cannot."""
+        """The reason why the released eigenvalue or norm cannot be those of a table, if any."""
         most, far = (self.rows or MAX_ROWS) * self.norm**2, FAR * self.eigenvalue_sd
         if not -far <= self.eigenvalue <= most + far:
             return "the least eigenvalue of X'X is below 0, or above what so many rows have, by more than its noise"
@@ -139,7 +139,7 @@ class StagedEvent(CoefficientEvent):
 @described("adaptive_sampling", "AdaOPS.", **STAGED)
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveEvent(StagedEvent):
-    """A posterior sample that was declared to be `draw`-GDP up to the third failure, before anything was released."""
+    """A posterior sample, declared to be `draw`-GDP up to the third failure before anything was released."""
 
     mechanism: ClassVar[str] = "adaptive posterior sampling"
     name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, posterior sample"
@@ -156,7 +156,7 @@ class AdaptiveEvent(StagedEvent):
         return [self.draw, 2 * self.tolerance / self.output]
 
     def keeps(self) -> bool:
-        """Whether the draw keeps what was declared for it, too."""
+        """Whether the releases and the draw keep what was declared for them."""
         m, d = self.norm**2 / self.h, len(self.design)
         if m > GOLDEN:
             return False
@@ -168,7 +168,7 @@ class AdaptiveEvent(StagedEvent):
 
 @dataclass(frozen=True)
 class Penalty:
-    """What follows from the released eigenvalue: public."""
+    """Public parameters that follow from the released eigenvalue."""
 
     lt: float
     lambda_: float
@@ -180,7 +180,7 @@ class Penalty:
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptivePlan(ABC):
-    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `adaptive_estimator`."""
+    """Everything that AdaOPS fixes before the data are read; the steps are in `adaptive_estimator`."""
 
     B: float
     Y: float
@@ -201,7 +201,7 @@ class AdaptivePlan(ABC):
 
     @abstractmethod
     def penalty(self, eigenvalue: float) -> Penalty:
-        """Lambda from the released least eigenvalue."""
+        """The penalty lambda from the released least eigenvalue."""
 
     @abstractmethod
     def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
@@ -213,13 +213,13 @@ class AdaptivePlan(ABC):
 
 
 def log_norm_change(event: StagedEvent) -> float:
-    """s: how far one row moves log(Y + B norm(theta)), with its rounding errors."""
+    """The sensitivity s of log(Y + B norm(theta)), rounding errors included."""
     d = len(event.design)
     return norm_change(d, event.norm, event.penalty, event.h, event.rows)
 
 
 def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) -> float:
-    """The same, from its parts.
+    """The sensitivity s of log(Y + B norm(theta)) from public numbers.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) 
 
 
 def eigenvalue_change(d: int, B: float) -> float:
-    """How far one row moves the computed least eigenvalue: B^2, and twice its rounding error (section 2.5).
+    """The sensitivity of the computed least eigenvalue: B^2, plus twice its rounding error (section 2.5).
 
     Examples
     --------
@@ -241,16 +241,16 @@ def eigenvalue_change(d: int, B: float) -> float:
 
 
 def _public_norm(event: StagedEvent) -> float:
-    """A bound on the norm of the coefficients by public facts and the released eigenvalue; infinite without rows."""
+    """A bound on the norm of the coefficients from public facts and the released eigenvalue; infinite without rows."""
     rows = math.inf if event.rows is None else event.rows
     return coefficient_bound(event.penalty, rows, event.norm, event.outcome, event.least)
 
 
 def size(event: StagedEvent) -> float:
-    """A bound on the norm of the coefficients: R is one on Y + B norm."""
+    """A bound on the norm of the coefficients, since R bounds Y + B norm."""
     return event.residual / event.norm
 
 
 def quantile(p: float) -> float:
-    """Q with P(Z > q) = p, rounded up; infinite for 0."""
+    """The normal quantile q with P(Z > q) = p, rounded up; infinite for 0."""
     return math.inf if p <= 0 else up(-float(ndtri(p)))

@@ -1,4 +1,4 @@
-r"""The privacy loss of a row under AdaOPS, over all that its stages may release.
+r"""The privacy loss of a row under AdaOPS, over all outputs of its stages.
 
 It draws l = lambda_min + s1 Z1, then D = log(Y + B|theta|) + s2 Z2, then
 the sample, whose lambda and gamma depend on l and D. With P and Q the laws of everything without and with the row, and
@@ -26,7 +26,7 @@ from discreet.privacy import ops
 
 
 def _hs(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, without: bool) -> Floats:
-    """HS of the sample without the row against that with it, or the other way round, for any sign of epsilon.
+    """The hockey-stick divergence of the sample without the row from that with it, or the reverse, for any epsilon.
 
     HS_e(P, Q) = 1 - e^e + e^e HS_-e(Q, P).
     """
@@ -39,14 +39,14 @@ def _hs(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, wit
 
 @dataclass(frozen=True, repr=False)
 class Neighbour:
-    """What AdaOPS sees of the table with and without one row, as functions of lambda; **confidential**.
+    """The table with and without one row as AdaOPS sees it, as functions of lambda; **confidential**.
 
     Parameters
     ----------
     least_without, least_with : float
         lambda_min of X'X.
     rows : callable
-        From lambda to the row's `LeaveOneOut`, as arrays of one entry.
+        The map from lambda to the row's `LeaveOneOut`, as arrays of one entry.
     """
 
     least_without: float
@@ -67,15 +67,15 @@ class AdaOpsCurve:
     pair : Neighbour
         The two tables.
     panels : int
-        Of 16 points each, for Z1 and for Z2. Lambda jumps between the points of a grid, so the integral over Z1 is
-        good to three digits or so, not more.
+        Panels of 16 points each, for Z1 and for Z2. Lambda jumps between grid points, so the integral over Z1 is
+        good to about three digits.
     """
 
     def __init__(self, plan: AdaptivePlan, pair: Neighbour, *, panels: int = 4) -> None:
         self._stages = [list(_drawn(plan, pair, panels, without=without)) for without in (True, False)]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Without against with the row, and with against without."""
+        """The larger divergence: without against with the row, or with against without."""
         forth, back = (
             sum(
                 weight * float(weights @ _hs(epsilon - ratio, row.leverage, row.residual, gamma, without=without))
@@ -92,7 +92,7 @@ class AdaOpsCurve:
 def _drawn(
     plan: AdaptivePlan, pair: Neighbour, panels: int, *, without: bool
 ) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
-    """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
+    """For each Z1 its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
     z, weights = normal_points(panels)
     first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
     shift = (first - second) / plan.s1

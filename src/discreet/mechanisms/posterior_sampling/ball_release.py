@@ -34,11 +34,11 @@ LATTICE = 39
 """theta has steps of 2^-39 of the radius, or of the next power of two above it."""
 
 _WIDER = 2.0**-10  # the least eta: proposals have covariance A^-1/(gamma (1 - eta))
-_SLACK = 2.0**-6  # of log M, besides twice the bound on what rounding errors need
-_LARGEST = 4.0  # of that bound: e^8 times as many proposals
+_SLACK = 2.0**-6  # slack of log M, besides twice the bound on rounding errors
+_LARGEST = 4.0  # the largest such bound: e^8 times as many proposals
 _U = 2.0**-53
 _BATCH = 256
-_PARTS = 4096  # of a step: centres are multiples of these
+_PARTS = 4096  # centres are multiples of this fraction of a step
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Ball:
 
     @property
     def step(self) -> float:
-        """The lattice's step; public, for it depends on the radius only."""
+        """The step of the lattice; public, since it depends on the radius only."""
         return math.ldexp(1.0, math.frexp(self.radius)[1] - LATTICE)
 
     @cached_property
@@ -201,11 +201,11 @@ class Proposal:
         return -ball.gamma / 2 * energy - log_q - self._log_M, error
 
     def _settle(self, theta: Ints, centre: Floats, word: int, source: Entropy) -> bool:
-        """Whether U < f/(M q), for a uniform U of which 64 digits are known; more are drawn until that is decided."""
+        """Whether U < f/(M q), for a uniform U of which 64 bits are known; more are drawn until this is decided."""
         return Uniform(word, source).below(lambda bits: self._exact_alpha(theta, centre, bits))
 
     def _exact_alpha(self, theta: Ints, centre: Floats, bits: int) -> int:
-        """f/(M q) times 2^(bits + guard), by mpmath."""
+        """The ratio f/(M q) times 2^(bits + guard), by mpmath."""
         ball, mp = self._ball, precise(bits + 4 * GUARD + 128)
         t = [int(k) for k in theta]
         step, gamma = mp.mpf(ball.step), mp.mpf(ball.gamma)

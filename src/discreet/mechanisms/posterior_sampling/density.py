@@ -26,7 +26,7 @@ def _adaptive(event: AdaptiveEvent, law: Law, shown: Shown) -> Density:
 
 @density_of(PrintedEvent)
 def _printed(event: PrintedEvent, law: Law, shown: Shown) -> Density | None:
-    """Of one coefficient: a paper's code draws several with another covariance than it says."""
+    """The density of one coefficient; a paper's code draws several with another covariance than stated."""
     if len(shown.theta) > 1:
         return None
     found = _drawn(fit_of(event, law, shown), event.gamma, shown)
@@ -35,7 +35,7 @@ def _printed(event: PrintedEvent, law: Law, shown: Shown) -> Density | None:
 
 @density_of(BallEvent)
 def _in_ball(event: BallEvent, law: Law, shown: Shown) -> Density | None:
-    """Of one coefficient that is kept between -radius and radius."""
+    """The density of one coefficient that is restricted to [-radius, radius]."""
     if len(shown.theta) > 1:
         return None
     (((G,),), (v,)) = law.products(event.design, event.target, shown.domain)
@@ -50,7 +50,7 @@ def fit_of(event: PosteriorEvent | StagedEvent | PrintedEvent, law: Law, shown: 
 
 
 def before(event: StagedEvent, fit: Ridge) -> Density:
-    """Of the least eigenvalue and the norm, which are released before the coefficients."""
+    """The density of the least eigenvalue and the norm, which are released before the coefficients."""
     found = normal((event.eigenvalue - fit.least) / event.eigenvalue_sd)
     if event.log_norm is None or event.norm_sd is None:
         return found

@@ -1,4 +1,4 @@
-r"""OPS: one posterior sample: penalty and precision of public facts (wang2018 appendix F), by the exact privacy curve.
+r"""OPS: one posterior sample, with penalty and precision from public facts by the exact curve (wang2018 appendix F).
 
 theta ~ N(theta_hat, H^-1/gamma), H = X'X + lambda I. Rows obey norm(x) <= B and abs(y) <= Y, and there are at most
 n_max of them. A row outside the data that has leverage m <= B^2/lambda then has a residual of at most
@@ -7,7 +7,7 @@ R(m) = Y (1 + sqrt(n_max m (1 - lambda m/B^2))), which data reach, and
     gamma(lambda) = min over m of (rho(m)/R(m))^2,    rho = `privacy.ops.residual_limit`(epsilon, delta, m)
 
 is the largest gamma that keeps the promise for all data (``docs/mathematics``, 8.3). The four ways to calibrate
-differ in lambda only. What the paper prints instead stands beside it (`printed`).
+differ in lambda only. The paper's printed constants are in `printed`.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ VARRHO = 0.05
 
 PURE = "pure"
 
-_MARGIN = 2.0**-20  # of gamma, so that the recomputed epsilon is below the promise in floating point too
+_MARGIN = 2.0**-20  # relative margin of gamma, so that the recomputed epsilon is below the promise despite rounding
 _GRID = np.geomspace(1.0 + 1e-3, 1e7, 600)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """What the user declares: the promise for add-remove neighbours, the bounds and the size."""
+    """The facts that the user declares: the promise for add-remove neighbours, the bounds and the size."""
 
     epsilon: float
     delta: float
@@ -115,7 +115,7 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
 
 
 def diffuse(facts: PublicFacts) -> Calibration:
-    """Twice the least feasible lambda; all the rest goes into gamma.
+    """Twice the least feasible lambda; the rest of the budget goes into gamma.
 
     wang2018 takes lambda = (1 + log(2/delta)) B^2/epsilon, twice the value at which its own bound becomes infeasible.
 
@@ -202,7 +202,7 @@ def pure(epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors
 
 
 def spread(d: int) -> float:
-    """k: with probability 1 - varrho the draw's excess error is at most k/gamma."""
+    """The factor k: with probability 1 - varrho the draw's excess error is at most k/gamma."""
     return d / 2 + math.sqrt(d * math.log(1 / VARRHO)) + math.log(1 / VARRHO)
 
 
@@ -225,7 +225,7 @@ CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
 
 
 def printed(facts: PublicFacts, calibration: str) -> Calibration:
-    """Lambda and gamma as wang2018, appendix F: diffuse, concentrated, balanced (B = Y/B there), conservative.
+    """The printed lambda and gamma of wang2018, appendix F: diffuse, concentrated, balanced (B = Y/B), conservative.
 
     Its privacy claim does not hold (E1, E2); kept so that the paper's figures can be reproduced.
 
@@ -257,7 +257,7 @@ def printed(facts: PublicFacts, calibration: str) -> Calibration:
 
 
 def coded(facts: PublicFacts, calibration: str) -> Calibration:
-    """Lambda and gamma as wang2018's code has them, for B = Y = 1; the code draws with X'X + I for X'X besides (E25).
+    """The lambda and gamma of wang2018's code, for B = Y = 1; the code also draws with X'X + I for X'X (E25).
 
     C1 has min(epsilon/2, sqrt(epsilon/2)) for epsilon; lambda is in closed form, a minimiser of (24) without the 1 in
     L; gamma solves a quadratic that lacks a factor 1/2. "concentrated" solves epsilon lambda^2 = (sqrt(2 n t) +
@@ -287,17 +287,17 @@ def coded(facts: PublicFacts, calibration: str) -> Calibration:
 
 
 def _coded_lipschitz(n: float, lambda_: float) -> float:
-    """L(lambda) with the smaller bound of (23)."""
+    """The constant L(lambda) with the smaller bound of (23)."""
     return 1 + min(math.sqrt(n / (2 * lambda_)), n / lambda_)
 
 
 def _lipschitz(facts: PublicFacts, lambda_: float) -> float:
-    """L(lambda) of wang2018 appendix F."""
+    """The constant L(lambda) of wang2018 appendix F."""
     return facts.B * facts.Y * (math.sqrt(facts.n_max / (2 * lambda_)) * facts.B + 1)
 
 
 def remark_11(facts: PublicFacts, lambda_: float, gamma: float) -> float:
-    """Epsilon of wang2018 remark 11 with L(lambda), and 0 for the least eigenvalue."""
+    """The epsilon of wang2018 remark 11 with L(lambda), and 0 for the least eigenvalue."""
     L, log, B2 = _lipschitz(facts, lambda_), math.log(2 / facts.delta), facts.B**2
     linear = math.sqrt(gamma * L**2 * log / lambda_)
     return linear + gamma * L**2 / (2 * (lambda_ + B2)) + (1 + log) * B2 / (2 * lambda_)
@@ -308,7 +308,7 @@ def _calibration(facts: PublicFacts, lambda_: float, gamma: float) -> Calibratio
 
 
 def argmin(function: Callable[[float], float], least: float) -> float:
-    """Where a function of t >= least is smallest: a grid, then a bounded search around its best point.
+    """The minimiser of a function of t >= least: a grid, then a bounded search around its best point.
 
     Examples
     --------
@@ -345,7 +345,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     ----------
     {parameters}
     calibration : {"balanced", "diffuse", "concentrated", "conservative", "pure"}
-        How lambda is chosen: to make a bound on the error small; twice the least that can be private; so that gamma
+        The choice of lambda: to make a bound on the error small; twice the least that can be private; so that gamma
         is 1; or as balanced, without a guess of the coefficients' norm. "pure" keeps to coefficients of a norm of at
         most `radius` and promises pure epsilon: delta is 0 and is left out, and so may `rows` be.
     radius : float, optional
@@ -408,7 +408,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         return self._fit_coefficients(certificate, theta, subject, asked)
 
     def _pure_event(self, subject: Subject, promise: Guarantee) -> BallEvent:
-        """Gamma by the exponential mechanism; as prior a Gaussian of sd `radius`, which the ball hardly cuts."""
+        """The event: gamma by the exponential mechanism, and a prior of sd `radius`, hardly truncated."""
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         radius = 1.0 if self.radius is None else float(self.radius)
         found = pure(promise.epsilon, subject.norm, subject.outcome, radius, promise.neighbors)
@@ -423,7 +423,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         return Printed(None, lambda _: (found.lambda_, found.lambda_), None, lambda *_: found.gamma, code=True)
 
     def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
-        """Penalty and precision from public facts, and noise on the result that hides its rounding errors."""
+        """The event: penalty and precision from public facts, and noise on the result that hides rounding errors."""
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA
         B, Y, d, rows = subject.norm, subject.outcome, len(subject.design), int(subject.rows or 0)

@@ -31,7 +31,7 @@ SPARE_EPSILON, SPARE_DELTA = 1 / 512, 1 / 1024
 """The shares of epsilon and delta that hide rounding errors."""
 
 ROWS = 1 << 24
-"""The trace is bounded by that of a table of this size where no number of rows is declared."""
+"""The number of rows that bounds the trace where none is declared."""
 
 _Z_EXCESS = 12.0
 """The norm of d standard normals exceeds sqrt(d) + 12 with a probability below 1e-31."""
@@ -40,7 +40,7 @@ _Z_EXCESS = 12.0
 @described("posterior_sampling", "OPS.")
 @dataclass(frozen=True, kw_only=True)
 class PosteriorEvent(CoefficientEvent):
-    """theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I, for tables of at most `rows` rows."""
+    """A sample theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I, for tables of at most `rows` rows."""
 
     mechanism: ClassVar[str] = "posterior sampling"
     name: ClassVar[str] = "posterior sample"
@@ -54,7 +54,7 @@ class PosteriorEvent(CoefficientEvent):
 
     @property
     def law(self) -> Law:
-        """The exact curve of the worst row, and what hides rounding errors."""
+        """The exact curve of the worst row, plus the cost of hiding rounding errors."""
         return Alone(grouped(self._curve) if self.neighbors == "replace-one" else self._curve)
 
     def keeps(self) -> bool:
@@ -62,7 +62,7 @@ class PosteriorEvent(CoefficientEvent):
         return _needed_tolerance(self) <= self.tolerance
 
     def reach(self, rows: int | None) -> float:
-        """The largest ridge coefficients of so many rows, and what the draw and its noise may add."""
+        """A bound on the ridge coefficients of so many rows, plus a bound on the draw and its noise."""
         own = coefficient_bound(self.penalty, self.rows, self.norm, self.outcome)
         d = len(self.design)
         return own + length(d, 1 / math.sqrt(self.gamma * self.penalty)) + length(d, self.output)
@@ -86,7 +86,7 @@ def _needed_tolerance(event: PosteriorEvent) -> float:
 @described("ball_sampling", "OPS within a ball: pure epsilon.")
 @dataclass(frozen=True, kw_only=True)
 class BallEvent(CoefficientEvent):
-    """The same draw from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""
+    """A posterior sample from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""
 
     mechanism: ClassVar[str] = "posterior sampling in a ball"
     name: ClassVar[str] = "posterior sample in a ball"
@@ -102,7 +102,7 @@ class BallEvent(CoefficientEvent):
 
     @property
     def law(self) -> Law:
-        """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
+        """Pure epsilon: a row changes the log density by at most c = gamma (Y + B radius)^2/2, and its constant too."""
         steps = 1 if self.neighbors == "add-remove" else 2
         return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))
 
@@ -128,7 +128,7 @@ class PrintedEvent(UnaccountedEvent):
 
 
 def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
-    """t: the largest trace of H for at most this many rows.
+    """The bound t on the trace of H for at most this many rows.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
 
 
 def relative(d: int, trace: float, h: float) -> float:
-    """The error of computed ridge coefficients, relative to their norm.
+    """The relative error of computed ridge coefficients.
 
     Examples
     --------

@@ -36,7 +36,7 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.laws import Law, Point, gaussian_curve
 
 GIVEN = "for the penalty and the noise that followed from what was released before"
-_LEVELS = 256  # to which sizes of rows are rounded up, where a part has no curve
+_LEVELS = 256  # number of levels to which sizes of rows are rounded up, where a part has no curve
 REPLACED = "the certificate's own bound for everybody, through the table without the row"
 
 _Z, _W = normal_points(4)
@@ -44,7 +44,7 @@ _Z = _Z[:, None]
 _RULES = ((0.02, line(2)), (0.05, line(3)), (0.15, line(5)), (0.2, line(9)))
 _LEAST = 1e-200
 _UP = 1 + 1e-8
-_NEAR_0 = 1 + 1e-3  # more than the error of the integral for residuals next to nothing, rho < 3 sqrt(m)
+_NEAR_0 = 1 + 1e-3  # exceeds the error of the integral for tiny residuals, rho < 3 sqrt(m)
 
 
 @parts_of(PosteriorEvent, moments=lambda event: event.neighbors == "add-remove")
@@ -170,7 +170,7 @@ class PosteriorCurve:
 
 
 def _without(e: Floats, m: Floats, rho: Floats) -> Floats:
-    """HS of the draw without the row against that with: P(abs(w) > t) - e^epsilon Q(abs(w) > t), t^2 = K + 2 epsilon.
+    """The hockey stick without against with the row: P(abs(w) > t) - e^epsilon Q(abs(w) > t), t^2 = K + 2 epsilon.
 
     At the thresholds p = e^epsilon q, so a tail is phi(a) (M(a) - M(b)/s), M the Mills ratio.
 
@@ -193,9 +193,9 @@ def _without(e: Floats, m: Floats, rho: Floats) -> Floats:
 
 
 def _beside(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
-    """The draw together with a mu-GDP part, for epsilon >= 0: never too small.
+    """The curve of the draw together with a mu-GDP part, for epsilon >= 0: never too small.
 
-    Too large by a relative 6e-4 at most, or 2e-3 where rho < 3 sqrt(m).
+    It is too large by a relative 6e-4 at most, or 2e-3 where rho < 3 sqrt(m).
 
     Examples
     --------
@@ -213,7 +213,7 @@ def _beside(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
 
 
 def _integrated(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
-    """The same as an integral, whatever the rows.
+    """The curve of the draw together with a mu-GDP part as an integral, for any row.
 
     Examples
     --------
@@ -228,19 +228,19 @@ def _integrated(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
 
 
 def _over_draw(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
-    """The Gaussian curve at epsilon less the loss of the draw, at the points of the integral."""
+    """The Gaussian curve at epsilon minus the loss of the draw, at the points of the integral."""
     K = np.log1p(m) + rho**2 / (1 + m)
     return gaussian_curve(mu, e - ((rho + np.sqrt(m) * _Z) ** 2 - K) / 2)  # type: ignore[arg-type]
 
 
 def _over_gaussian(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
-    """The curve of the draw at epsilon less the loss of the Gaussian part."""
+    """The curve of the draw at epsilon minus the loss of the Gaussian part."""
     left = e - mu * _Z - mu**2 / 2
     return _without(left, *np.broadcast_arrays(m, rho, left)[:2])
 
 
 def _tail(a: Floats, b: Floats, e: Floats, s: Floats) -> Floats:
-    """Q(a) - e^epsilon Q(b), where phi(a) = e^epsilon s phi(b)."""
+    """The tail Q(a) - e^epsilon Q(b), where phi(a) = e^epsilon s phi(b)."""
     root2 = np.sqrt(2.0)
     with np.errstate(over="ignore", under="ignore"):
         mills = (erfcx(np.maximum(a, -6.0) / root2) - erfcx(np.maximum(b, -6.0) / root2) / s) / 2

@@ -1,4 +1,4 @@
-"""The gate of posterior samples: coefficients drawn from exact moments; proofs in docs/mathematics, 8.
+"""Release of posterior samples: coefficients drawn from exact moments; proofs in docs/mathematics, 8.
 
 Ridge coefficients, norms, eigenvalues and draws are computed in floating point. Each is released with noise that hides
 the bound on its rounding error which its event lists; here that bound is checked.
@@ -66,22 +66,22 @@ class Ridge:
         return f"Ridge({self.d} coordinates, confidential)"
 
     def least_eigenvalue(self) -> float:
-        """Of X'X, in floating point."""
+        """The least eigenvalue of X'X, in floating point."""
         return float(np.linalg.eigvalsh(self.S)[0])
 
     def coefficients(self, lambda_: float, B: float, h: float) -> Floats:
-        """theta_lambda, within `relative` of it."""
+        """The coefficients theta_lambda, within a relative error of `relative`."""
         return self._solve(lambda_, B, h, np.zeros(self.d), 1.0)[0]
 
     def draw(self, lambda_: float, B: float, h: float, gamma: float, tolerance: float, entropy: Entropy) -> Floats:
-        """Theta ~ N(theta_lambda, H^-1/gamma), within `tolerance` of a real draw; H has eigenvalues of at least h."""
+        """Draw theta ~ N(theta_lambda, H^-1/gamma), within `tolerance` of a real draw; H >= h I."""
         theta, error = self._solve(lambda_, B, h, normals(self.d, entropy), gamma)
         if not error <= tolerance:
             raise DataError(_ROUNDING)
         return theta
 
     def _solve(self, lambda_: float, B: float, h: float, z: Floats, gamma: float) -> tuple[Floats, float]:
-        """H^-1 (b + L z/sqrt gamma), and a bound on its error (docs/mathematics, 8.7)."""
+        """Solve H^-1 (b + L z/sqrt gamma), with a bound on the error (docs/mathematics, 8.7)."""
         H, d = self.S + lambda_ * np.eye(self.d), self.d
         t = float(np.trace(H))
         if not t <= up(trace_bound(d, B, lambda_, self.rows)):
@@ -105,7 +105,7 @@ class Ridge:
 
 @np.errstate(**SILENT)
 def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
-    """One posterior sample with a penalty and a precision from public facts."""
+    """Release one posterior sample with a penalty and a precision from public facts."""
     ridge = Ridge(moments, event.design, event.target, event.rows)
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
 
@@ -117,7 +117,7 @@ def release_posterior(moments: Moments, event: PosteriorEvent, session: Session)
 
 @np.errstate(**SILENT)
 def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
-    """One posterior sample among the lattice points of a ball, exactly."""
+    """Release one posterior sample among the lattice points of a ball, exactly."""
     check_rows(moments.count)
     ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
     ready = Proposal(ball)
@@ -130,7 +130,7 @@ def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tup
 
 @dataclass(frozen=True)
 class Subject:
-    """What a staged release is about: the regressors, the outcome, and what an event says of them."""
+    """The subject of a staged release: regressors, outcome, and the facts that an event lists about them."""
 
     design: tuple[str, ...]
     target: str
@@ -140,7 +140,7 @@ class Subject:
     rows: float | None
 
     def facts(self) -> dict[str, Any]:
-        """For an event."""
+        """Keyword arguments for an event."""
         return asdict(self)
 
 
@@ -148,7 +148,7 @@ class Subject:
 def release_adaptive(
     moments: Moments, subject: Subject, plan: AdaptivePlan, mu_out: float, session: Session
 ) -> tuple[Certificate, Floats]:
-    """AdaOPS: the least eigenvalue, the norm of the coefficients, a posterior sample; the noise of each declared."""
+    """Run AdaOPS: release the least eigenvalue, the norm of the coefficients, and a posterior sample."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
@@ -207,7 +207,7 @@ class Printed:
 def release_printed(
     moments: Moments, subject: Subject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:
-    """OPS and AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
+    """Release by OPS or AdaOPS with a paper's constants: a draw in floating point, without any promise."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:

@@ -13,7 +13,7 @@ density_of(PublicOutcomesEvent)(sums_density)
 
 @density_of(SampledEvent)
 def _sampled(event: SampledEvent, law: Law, shown: Shown) -> Density:
-    """The noise of the sums to which no row adds anything, whichever rows are drawn."""
+    """The noise of sums to which no row contributes, whichever rows are drawn."""
     noise = []
     sums = law.sums(event, shown.released.certificate)
     for block, own, (diagonal, _) in zip(event.blocks, shown.values, sums, strict=True):

@@ -1,4 +1,4 @@
-"""ReuseCov: many outcomes, one noisy X'X for all of them (neel2023, PRIMO); and one release an outcome, to compare.
+"""ReuseCov: many outcomes share one noisy X'X (neel2023, PRIMO); and one release per outcome, for comparison.
 
 The noise as it is printed (errata E16, E17), with L = sqrt(2 log(2.5/delta)), B and T the bounds on the norms of a
 row's regressors and of its outcomes, and for sums where the paper has means:
@@ -71,7 +71,7 @@ class ReuseCov(MomentsRegressor):
     ----------
     {parameters}
     association : {"gaussian", "projection"}
-        How X'Y is released. The projection is for outcomes that are **public**, and needs ``neighbors="replace-one"``:
+        The release of X'Y. The projection is for outcomes that are **public**, and needs ``neighbors="replace-one"``:
         only the features of a person are then protected, not the outcomes. It drops noise that no features could cause,
         which helps when there are many outcomes for the number of rows.
     subsample : float, optional
@@ -205,7 +205,7 @@ class ReuseCov(MomentsRegressor):
         return self._fit_public(MomentsSource(moments), asked, None)
 
     def _fit_public(self, source: Source, asked: Asked, public: PublicOutcomes | None) -> Self:
-        """Release and fit, with what public outcomes tell besides."""
+        """Release and fit, using what is known of public outcomes."""
         domain, features, promise = source.domain, asked.features, asked.promise
         design, outcomes = domain.design_names(features), outcome_names(domain, asked.targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
@@ -236,7 +236,7 @@ def split_budget(
     n: float | None = None,
     gram_share: float | None = None,
 ) -> dict[str, float]:
-    """How mu^2 is split between X'X, X'Y and y'y, from public figures; n is given where outcomes are public."""
+    """The shares of mu^2 for X'X, X'Y and y'y, from public figures; n is given where outcomes are public."""
     norms = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain)
     sizes = Sizes(len(design), len(outcomes), *norms, promise.neighbors, n)
     if n is None:
@@ -251,12 +251,12 @@ def split_budget(
 
 
 def with_squares(e: NormalEquations, public: PublicOutcomes) -> NormalEquations:
-    """The equations with y'y of public outcomes, which needs no noise; a little is named, for solvers divide by it."""
+    """The equations with y'y of public outcomes, without noise; s_yy is tiny, not 0, since solvers divide by it."""
     return replace(e, squares=public.squares, s_yy=1e-6 * public.n)
 
 
 def projected(e: NormalEquations, public: PublicOutcomes, R: float) -> NormalEquations:
-    """The equations with X'Y projected, and with 1'Y of public outcomes, which needs no noise."""
+    """The equations with X'Y projected, and with 1'Y of public outcomes without noise."""
     n = float(public.n)
     spectrum = Spectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
     if spectrum is None:
@@ -276,7 +276,7 @@ def printed_events(
     rate: float | None,
     norm: float | None,
 ) -> tuple[tuple[BlockEvent, ...], str]:
-    """What the paper releases, with its noise, and the reason for the status `claimed`."""
+    """The events that the paper releases, with its noise, and the reason for the status `claimed`."""
     B, T = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain) if norm is None else norm
     L, epsilon = math.sqrt(2 * math.log(2.5 / promise.delta)), promise.epsilon
     s_xx = 2 * L * B**2 / epsilon if rate is None else 2 * rate * L * B**2 / (epsilon / (2 * rate))
@@ -305,9 +305,9 @@ def independent_runs(
     neighbors: Neighbors = "add-remove",
     random_state: Any = None,
 ) -> list[Results]:
-    """Fit every outcome by a release of its own, such that all of them together keep one promise, exactly.
+    """Fit every outcome by a release of its own, such that all of them together keep one promise exactly.
 
-    The runs are Gaussian, so each may cost mu/sqrt(runs); its own certificate says what that is at `delta`.
+    The runs are Gaussian, so each may cost mu/sqrt(runs); its own certificate lists the epsilon of that at `delta`.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def independent_runs(
     epsilon, delta : float
         The promise of all runs together.
     runs : int, optional
-        How many runs the promise is for; as many as outcomes by default. A study of exchangeable outcomes may fit some.
+        The number of runs that the promise covers, where only some of them are fitted here; one per outcome by default.
     rows, neighbors, random_state
         As in `DPLinearRegression`.
 

@@ -55,7 +55,7 @@ class SampledEvent(BlockEvent):
     rate : float
         q: the probability, at most, with which a row is in the sample.
     full_mu : float
-        What the same noise would cost on all rows.
+        The cost of the same noise on all rows.
     blocks : tuple of Block
         The statistics, sums over the sample.
     neighbors : {"add-remove", "replace-one"}
@@ -74,12 +74,12 @@ class SampledEvent(BlockEvent):
 
     @property
     def law(self) -> Profile:
-        """Its curves."""
+        """The curves of both directions."""
         return sampled(self.rate, self.full_mu, self.neighbors)
 
     @property
     def scale(self) -> float:
-        """What sums over the sample are multiplied by to stand for all rows."""
+        """The factor by which sums over the sample are multiplied to stand for all rows."""
         return 1 / self.rate
 
     @property
@@ -89,11 +89,11 @@ class SampledEvent(BlockEvent):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a certificate adds about it, in words."""
+        """Remarks that a certificate adds about it."""
         return (_SAMPLE.format(share=self.rate),)
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed mu beside that of the same noise on all rows."""
+        """Compare the listed mu with that of the same noise on all rows."""
         names, mu = ", ".join(block.name for block in self.blocks), bounds.mu(self.blocks)
         ok = is_bound(self.full_mu, mu, bounds.mu_of_before(self.blocks)) and self.neighbors == bounds.neighbors
         detail = f"mu {mu:.6g}, listed {self.full_mu:.6g}, of a share {self.rate:g} of the rows"
@@ -118,7 +118,7 @@ class PublicOutcomesEvent(BlockEvent):
     Parameters
     ----------
     mu : float
-        What it costs.
+        The cost.
     norm : float
         The largest norm of the outcomes in a row, computed from the public outcomes.
     blocks : tuple of Block
@@ -136,11 +136,11 @@ class PublicOutcomesEvent(BlockEvent):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a certificate adds about it, in words."""
+        """Remarks that a certificate adds about it."""
         return (_PUBLIC,)
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed mu beside that of the noise; whoever has the public outcomes can recompute their norm."""
+        """Compare the listed mu with that of the noise; anyone with the public outcomes can recompute their norm."""
         mu = sensitivity.public_mu(self.blocks, bounds.domain, self.norm)
         what = f"noise on {', '.join(block.name for block in self.blocks)}, outcomes public"
         outcomes = [name for block in self.blocks for name in block.columns]
@@ -196,7 +196,7 @@ def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:
 
 @lru_cache(maxsize=64)
 def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, rest: float) -> float:
-    """The mu that noise on a sample may have, beside a rest of mu-GDP cost, to keep a promise; rounded down.
+    """The largest mu of noise on a sample that keeps a promise beside another mu-GDP part, `rest`; rounded down.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, 
 
 
 def _largest(keeps: Callable[[float], bool]) -> float:
-    """The largest number that passes a test which numbers fail from some point on, to a relative 1e-9."""
+    """The largest number that passes a test, to a relative 1e-9; larger ones must fail from some point on."""
     low, high = 1e-6, 1e-5
     if not keeps(low):
         raise ParameterError("The promise leaves nothing for X'X. Choose a larger epsilon or another split.")

@@ -1,4 +1,4 @@
-"""The density of the mean of the coefficients of blocks, of a table whose blocks all have the same coefficients."""
+"""The density of the mean of blocks' coefficients, for a table whose blocks all have the same coefficients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
 
 @density_of(AggregateEvent)
 def _blocks(event: AggregateEvent, law: Law, shown: Shown) -> Density | None:
-    """Of a table of zeros: the mean is 0, whichever rows blocks have, so noise is all there is."""
+    """The noise alone, for a table of zeros: the mean is 0 for any assignment of rows to blocks."""
     if any(part.any() for part in law.products(event.design, event.target, shown.domain)):
         return None
     return Density(noise=shown.theta * event.blocks / event.sd, known=False)

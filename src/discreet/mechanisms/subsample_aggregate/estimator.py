@@ -32,7 +32,7 @@ class SubsampleAggregate(CoefficientsRegressor):
     ----------
     {parameters}
     blocks : int, optional
-        How many blocks. By default rows/(2 d), d being the number of coefficients, at least 1 and at most 256.
+        The number of blocks. By default rows/(2 d), d being the number of coefficients, at least 1 and at most 256.
     radius : float
         The largest norm of a block's coefficients, for columns and outcome mapped to [-1, 1].
 

@@ -27,13 +27,13 @@ class AggregateEvent(CoefficientEvent):
 
     @property
     def mu(self) -> float:
-        """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
+        """The mu: one row is in one block, whose clipped coefficients change by at most the diameter of the ball."""
         return up(2 * self.radius) / self.sd
 
     def reach(self, rows: int | None) -> float:
-        """The radius, and what the noise on the sum of all blocks may add to their mean."""
+        """The radius, plus a bound on the noise of the mean."""
         return self.radius + length(len(self.design), self.sd / self.blocks)
 
     def keeps(self) -> bool:
-        """Whether there is a block, and not more of them than a table has rows."""
+        """Whether there is a block, and there are not more blocks than a table has rows."""
         return 1 <= self.blocks <= LARGEST_ROWS

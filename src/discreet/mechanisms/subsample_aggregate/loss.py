@@ -1,6 +1,6 @@
-"""What aggregated blocks cost each row: the certificate's own bound (``docs/mathematics``, 10.8).
+"""Per-instance losses of aggregated blocks: the certificate's own bound (``docs/mathematics``, 10.8).
 
-The block of a row, and who else is in it, are random and secret.
+The block of a row, and the other rows in it, are random and secret.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts
 
 @parts_of(AggregateEvent)
 def _aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
-    """How far a row moves the coefficients of its block depends on who else was drawn into it."""
+    """Use the certificate's bound, since the change of a block's coefficients depends on its other rows."""
     return own_curve(event, facts, "the certificate's own bound for everybody, for blocks are random and secret")

@@ -1,4 +1,4 @@
-"""The gate of coefficients of random blocks of rows; proofs in docs/mathematics, 8.10.
+"""Release of coefficients of random blocks of rows; proofs in docs/mathematics, 8.10.
 
 Rows are lattice points, and the moments of a block are exact integers, so that its coefficients do not depend on the
 order of its rows.
@@ -35,9 +35,9 @@ _RIDGE = 2.0**-20
 
 @np.errstate(**SILENT)
 def release_aggregate(table: Unread, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
-    """The mean of the clipped least-squares coefficients of disjoint blocks of rows.
+    """Release the mean of the clipped least-squares coefficients of disjoint blocks of rows.
 
-    Threads draw blocks in any order, so simulations, which can be repeated, have one thread only.
+    Threads draw blocks in any order, so seeded simulations use one thread only.
     """
     table = table.checked()
     check_rows(table.left)
@@ -62,7 +62,7 @@ def release_aggregate(table: Unread, event: AggregateEvent, session: Session) ->
 def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
     """Least-squares coefficients of blocks from their integer moments of (x, y), clipped to a ball, in units of 2^-24.
 
-    Where X'X is singular, or nearly, a ridge of 2^-20 of its trace makes the solution one.
+    Where X'X is singular, or nearly so, a ridge of 2^-20 of its trace makes the solution unique.
     """
     G = np.ldexp(S.astype(float), -40)
     d = G.shape[-1] - 1
@@ -75,7 +75,7 @@ def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
 
 
 def _chooser(blocks: int, entropy: Entropy) -> Callable[[int], Ints]:
-    """Independent choices among so many blocks, each equally likely: words above the last multiple are redrawn."""
+    """Draw independent uniform choices among so many blocks: words above the last multiple are redrawn."""
     if entropy is NO_NOISE:
         return lambda size: np.arange(size) % blocks
     bits = 16 if blocks <= 1 << 12 else 32

@@ -92,7 +92,7 @@ class AdaSSP(MomentsRegressor):
         return ridge(e.S, e.v, penalty + plus)
 
     def _margin(self, delta: float) -> float:
-        """How many sds of N0 are taken off, so that the released eigenvalue is rarely too large."""
+        """The number of sds of N0 that are subtracted, so that the released eigenvalue is rarely too large."""
         if self._paper == "piazza2021":
             return math.sqrt(2 * math.log(2 / (self.eigenvalue_share * delta)))
         return math.sqrt(math.log(6 / delta))

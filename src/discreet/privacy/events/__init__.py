@@ -1,4 +1,4 @@
-"""What was released: frozen facts, what they cost, and what others ask about them.
+"""Events: immutable records of what was released and what it cost.
 
 An event is a frozen dataclass that derives from `base.Event`, with ``to_dict`` and ``from_dict``, a Gaussian cost
 ``mu`` (0 where there is none), a ``law`` of the rest of its privacy loss (None for Gaussian noise, see `privacy.laws`)

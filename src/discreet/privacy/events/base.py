@@ -1,4 +1,4 @@
-"""What every event has: facts of one release, what they cost, and what others ask about them.
+"""The base class of events: facts of one release, its cost, and what other modules ask about it.
 
 A new kind of event is a frozen dataclass that derives from `Event`, from `BlockEvent`, or from `CoefficientEvent` of
 `privacy.events.coefficients`. Its line in `privacy.events.kinds`, and the files beside it in the folder of its
@@ -41,15 +41,15 @@ class Event(FileRecord):
     """One release: frozen facts, a Gaussian cost ``mu``, and a ``law`` of the rest of the privacy loss."""
 
     mechanism: ClassVar[str] = ""
-    """What files call it."""
+    """The name of the mechanism in files."""
     gaussian_sums: ClassVar[bool] = False
-    """Whether it is Gaussian noise on sums over all rows: its cost composes exactly, and is proven for persons."""
+    """Whether it is Gaussian noise on sums over all rows: the cost composes exactly, and is proven for persons."""
     coefficients: ClassVar[bool] = False
     """Whether coefficients themselves were released, and not statistics from which they follow."""
     minimises: ClassVar[bool] = False
     """Whether the coefficients minimise a penalised objective."""
     accounted: ClassVar[bool] = True
-    """Whether we account for it."""
+    """Whether we account for its cost."""
 
     if TYPE_CHECKING:  # fields of some events, properties of others
 
@@ -63,7 +63,7 @@ class Event(FileRecord):
 
     @property
     def name(self) -> str:
-        """How people call it; empty where its statistics have names of their own."""
+        """The name for people; empty where its statistics have names of their own."""
         return ""
 
     @property
@@ -78,32 +78,32 @@ class Event(FileRecord):
 
     @property
     def rotated(self) -> Coordinates | None:
-        """The coordinates of a stage that rows were turned into; None for the mapped columns."""
+        """The coordinates of the stage that rows were rotated into; None for the mapped columns."""
         return None
 
     @property
     def regressors(self) -> tuple[str, ...]:
-        """The coordinates of the regressors that it is about, if it is about all of them."""
+        """The coordinates of the regressors, if the event is about all of them."""
         return ()
 
     @property
     def response(self) -> str | None:
-        """The coordinate of the outcome that coefficients are for, if it is listed."""
+        """The coordinate of the outcome of the released coefficients, if it is listed."""
         return None
 
     @property
     def link(self) -> str | None:
-        """The link of the model that was released, if the event tells it."""
+        """The link of the released model, if the event lists it."""
         return None
 
     @property
     def sampled_share(self) -> float:
-        """The share of the rows that statistics are sums over, where these are a secret random sample."""
+        """The share of the rows in the sample, where statistics are sums over a secret random sample."""
         return 1.0
 
     @property
     def needs_delta(self) -> bool:
-        """Whether no promise with delta = 0 can be kept."""
+        """Whether the event rules out a promise with delta = 0."""
         return self.mu > 0
 
     @property
@@ -113,20 +113,20 @@ class Event(FileRecord):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a certificate adds about it, in words."""
+        """Remarks that a certificate adds about it."""
         return ()
 
     @property
     def listed_numbers(self) -> list[float]:
-        """The numbers that it lists and that depend on the data, beside values of statistics."""
+        """Numbers that it lists and that depend on the data, besides the values of statistics."""
         return []
 
     def symbol(self, block: Block) -> str:
-        """How people write one of its statistics."""
+        """The symbol of one of its statistics, such as X'X."""
         return block.name
 
     def title(self, block: Block) -> str:
-        """How people call one of its statistics."""
+        """The title of one of its statistics."""
         return block.name
 
     def about(self, block: Block) -> str:
@@ -135,11 +135,11 @@ class Event(FileRecord):
         return f"{rows} with {columns}" if rows and columns else rows or columns
 
     def reach(self, rows: int | None) -> float:
-        """What the norm of the released coefficients, of mapped columns, does not exceed for so many declared rows."""
+        """A bound on the norm of the released coefficients of the mapped columns, for so many declared rows."""
         return math.inf
 
     def examine(self, bounds: Bounds) -> Finding:
-        """Whether its noise fits the bounds and the relation of a certificate."""
+        """Check whether its noise fits the bounds and the relation of a certificate."""
         try:
             if not bounds.domain.unit.plain and not self.gaussian_sums:
                 return Finding("noise of an event", False, "it is proven for rows that count alike, one a person")
@@ -148,21 +148,21 @@ class Event(FileRecord):
             return Finding("noise of an event", False, "it lists what no release has, so its cost cannot be recomputed")
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed noise beside what the bounds call for; whatever is not an event's may raise a ValueError."""
+        """Compare the listed noise with the noise that the bounds require; may raise a ValueError for invalid facts."""
         raise NotImplementedError
 
     def check_columns(self, domain: Domain) -> None:
-        """Raise a KeyError where it is about columns that a domain does not have."""
+        """Raise a KeyError where it names columns that a domain does not have."""
         raise NotImplementedError
 
     def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
-        """(what, why) of listed values that no table of so many declared rows, and no noise, would give."""
+        """Yield (what, why) for listed values that no table of so many declared rows, and no noise, would give."""
         if (why := misplaced(self.regressors)) is not None:
             yield f"regressors of {self.name}", why
 
 
 class StatisticsEvent(Event):
-    """Statistics that were released with Gaussian noise on them."""
+    """Statistics released with Gaussian noise."""
 
     if TYPE_CHECKING:
 
@@ -177,7 +177,7 @@ class StatisticsEvent(Event):
 
     @property
     def scale(self) -> float:
-        """What released sums are multiplied by to stand for all rows."""
+        """The factor by which released sums are multiplied to stand for all rows."""
         return 1.0
 
     @property
@@ -187,7 +187,7 @@ class StatisticsEvent(Event):
         return max([super().format_version, *blocks])
 
     def examine(self, bounds: Bounds) -> Finding:
-        """Whether its noise fits the bounds and the relation of a certificate."""
+        """Check whether its noise fits the bounds and the relation of a certificate."""
         if not self.blocks:
             return Finding("noise on nothing", False, "an event lists no statistic, so its noise hides nothing")
         return super().examine(bounds)
@@ -198,16 +198,16 @@ class BlockEvent(StatisticsEvent):
 
     @property
     def regressors(self) -> tuple[str, ...]:
-        """The coordinates of the regressors that it is about, if it is about all of them."""
+        """The coordinates of the regressors, if the event is about all of them."""
         names = (name for block in self.blocks if block.kind.of_design for name in block.rows)
         return tuple(dict.fromkeys(names))
 
     def check_columns(self, domain: Domain) -> None:
-        """Raise a KeyError where it is about columns that a domain does not have."""
+        """Raise a KeyError where it names columns that a domain does not have."""
         domain.indices([name for block in self.blocks for name in (*block.rows, *block.columns)])
 
     def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
-        """(what, why) where its statistics are not of one design, or are listed twice."""
+        """Yield (what, why) where its statistics are not of one design, or are listed twice."""
         if (why := _mixed(self.blocks)) is not None:
             yield "list of statistics", why
 
@@ -233,7 +233,7 @@ def _mixed(blocks: tuple[Block, ...]) -> str | None:
 
 
 def misplaced(names: Sequence[str]) -> str | None:
-    """Why names cannot be those of regressors, in their order.
+    """The reason why names cannot be those of regressors, in their order; None where they can.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def misplaced(names: Sequence[str]) -> str | None:
 
 
 def is_bound(listed: float, found: float, most: float | None = None) -> bool:
-    """Whether a listed norm or mu is the one found again, or lies up to `most`, but for rounding errors.
+    """Whether a listed norm or mu is the recomputed one, or lies between it and `most`, up to rounding errors.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def is_bound(listed: float, found: float, most: float | None = None) -> bool:
 
 
 def beside(kind: type, name: str) -> ModuleType | None:
-    """The file of this name in the folder of an event's mechanism, imported; None where there is none.
+    """Import the file of this name from the folder of an event's mechanism; None where there is none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all events of released coefficients share.
+"""Facts and checks that all events of released coefficients share.
 
 theta belongs to the regressors `design`, whose norm in a row is at most `norm` (B), and to the outcome `target`, at
 most `outcome` (Y) in size, all in units of the mapped columns.
@@ -28,7 +28,7 @@ E = TypeVar("E", bound="CoefficientEvent")
 
 @dataclass(frozen=True, kw_only=True)
 class CoefficientEvent(Event):
-    """Coefficients that were released: everything that their privacy depends on."""
+    """Released coefficients: everything that their privacy depends on."""
 
     mechanism: ClassVar[str] = ""
     name: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class CoefficientEvent(Event):
 
     @property
     def law(self) -> Law | None:
-        """The other part."""
+        """The part of the cost that is not Gaussian."""
         return None
 
     @property
@@ -63,7 +63,7 @@ class CoefficientEvent(Event):
 
     @property
     def link(self) -> str | None:
-        """The link of the model: a linear one."""
+        """The link of the model: the identity."""
         return "identity"
 
     @property
@@ -73,28 +73,28 @@ class CoefficientEvent(Event):
         return [value for value in own if isinstance(value, float)]
 
     def keeps(self) -> bool:
-        """Whether what the event declares follows from the noise that it lists."""
+        """Whether the declared cost follows from the listed noise."""
         return True
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed norms beside those of the domain, and whether the noise keeps what is declared for it."""
+        """Compare the listed norms with those of the domain, and check that the noise keeps the declared promise."""
         norm, outcome = bounds.norm(self.design), bounds.norm((self.target,))
         fits = is_bound(self.norm, norm) and is_bound(self.outcome, outcome) and self.neighbors == bounds.neighbors
         detail = f"norm of a row {norm:.6g}, listed {self.norm:.6g}"
         return Finding(f"noise on {self.name}", fits and self.keeps(), detail)
 
     def check_columns(self, domain: Domain) -> None:
-        """Raise a KeyError where it is about columns that a domain does not have."""
+        """Raise a KeyError where it names columns that a domain does not have."""
         domain.indices([*self.design, self.target])
 
     def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
-        """(what, why) of listed values that no table, and no noise, would give."""
+        """Yield (what, why) for listed values that no table, and no noise, would give."""
         if (why := self.impossible()) is not None:
             yield f"values of {self.name}", why
         yield from super().contradictions(rows)
 
     def impossible(self) -> str | None:
-        """Why listed values cannot be those of any table and such noise, if they cannot; see `core.chance`."""
+        """The reason why listed values cannot be those of any table and such noise, if any; see `core.chance`."""
         return None
 
     @classmethod
@@ -142,12 +142,12 @@ class UnaccountedEvent(CoefficientEvent):
 
     @property
     def law(self) -> Law:
-        """Nothing is promised."""
+        """No promise."""
         return Alone(lambda epsilon: 1.0)
 
 
 def grouped(curve: Callable[[float], float]) -> Callable[[float], float]:
-    """The replace-one curve of an add-remove one: removing a row and adding another.
+    """The replace-one curve that follows from an add-remove one: removing a row and adding another.
 
     Examples
     --------

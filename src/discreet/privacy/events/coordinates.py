@@ -33,7 +33,7 @@ def stage_block(coordinates: Coordinates, statistic: str, columns: Sequence[str]
     columns : sequence of str
         The outcomes that it is about; see `Statistic.outcomes`.
     sd : float
-        Of the noise.
+        The standard deviation of the noise.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def stage_block(coordinates: Coordinates, statistic: str, columns: Sequence[str]
 
 
 def stage_name(block: Block) -> str:
-    """How people write a statistic of a stage."""
+    """The symbol of a statistic of a stage."""
     return block.kind.stage_words
 
 
@@ -72,17 +72,17 @@ class StageEvent(StatisticsEvent):
     Parameters
     ----------
     mu : float
-        What it costs.
+        The cost.
     coordinates : Coordinates
-        What u and e are; a function of what was released before.
+        The coordinates u and residuals e; a function of what was released before.
     blocks : tuple of Block
         The statistics, in units of u and e; see `stage_block`.
     chosen : tuple of int
         For each outcome, which of its half widths inner U'U, U'E, E'E and S'S are for: a function of the counts and of
         what came before.
     radii : tuple of float
-        Where the meat is that of persons, or of weighted rows: for each outcome the length that their scores are
-        shortened to, a function of what was released before. The meat is in units of its square.
+        For score products of persons, or of weighted rows: for each outcome the norm to which their scores are
+        clipped, a function of what was released before. The score products are in units of its square.
     """
 
     mu: float
@@ -97,17 +97,17 @@ class StageEvent(StatisticsEvent):
 
     @property
     def design(self) -> tuple[str, ...]:
-        """The coordinates that rows consist of before they are turned."""
+        """The coordinates of rows before they are rotated."""
         return self.coordinates.design
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """The name for people."""
         return f"{', '.join(map(stage_name, self.blocks))} of a stage"
 
     @property
     def widths(self) -> tuple[float, ...]:
-        """The half widths that were chosen."""
+        """The chosen half widths."""
         return tuple(own[i] for own, i in zip(self.coordinates.widths, self.chosen, strict=True))
 
     @property
@@ -117,23 +117,23 @@ class StageEvent(StatisticsEvent):
 
     @property
     def regressors(self) -> tuple[str, ...]:
-        """The coordinates that rows consist of before they are turned."""
+        """The coordinates of rows before they are rotated."""
         return self.coordinates.design
 
     def symbol(self, block: Block) -> str:
-        """How people write one of its statistics."""
+        """The symbol of one of its statistics, such as U'U."""
         return stage_name(block)
 
     def title(self, block: Block) -> str:
-        """How people call one of its statistics."""
+        """The title of one of its statistics."""
         return f"{stage_name(block)} of a stage"
 
     def about(self, block: Block) -> str:
-        """The outcomes that one of its statistics is about, or how many coordinates."""
+        """The outcomes of one of its statistics, or the number of coordinates."""
         return ", ".join(block.columns) or f"coordinates made of the regressors: {len(self.coordinates.axes)}"
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed mu beside that of the listed noise: a stage that lists more leaves something out."""
+        """Compare the listed mu with that of the listed noise: a stage that lists a larger one leaves something out."""
         self.check_columns(bounds.domain)
         scored = any(block.kind.per_person for block in self.blocks)
         if scored and bool(self.radii) == bounds.domain.unit.plain:
@@ -142,7 +142,7 @@ class StageEvent(StatisticsEvent):
         return Finding(f"noise on {self.name}", is_bound(self.mu, mu), f"mu {mu:.6g}, listed {self.mu:.6g}")
 
     def check_columns(self, domain: Domain) -> None:
-        """Raise a KeyError where it is about columns that a domain does not have."""
+        """Raise a KeyError where it names columns that a domain does not have."""
         self.coordinates.check(domain)
 
     FIELDS = Fields(

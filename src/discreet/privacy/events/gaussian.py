@@ -1,4 +1,4 @@
-"""Gaussian noise on statistics of a table: the blocks that were released, and what their noise costs together."""
+"""Gaussian noise on statistics of a table: the released blocks, and the cost of their noise together."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ class Block(FileRecord):
 
     @property
     def name(self) -> str:
-        """How people write the statistic."""
+        """The symbol of the statistic."""
         return self.kind.words
 
     @property
     def sds(self) -> tuple[float, ...]:
-        """Noise sds of its parts: diagonal and upper triangle of a symmetric matrix, all values of another."""
+        """Noise sds of its parts: diagonal and upper triangle of a symmetric matrix, else all values."""
         return self.kind.sds(self.sd, self.layout)
 
     @property
     def noise(self) -> list[tuple[float, int]]:
-        """Noise sd and `grid_exponent` of its parts, in lattice units."""
+        """Noise standard deviation and `grid_exponent` of its parts, in lattice units."""
         sds = [math.ldexp(sd, 2 * LATTICE_BITS) for sd in self.sds]
         return [(sd, grid_exponent(sd)) for sd in sds]
 
@@ -109,7 +109,7 @@ BLOCKS = many(record(Block))
 
 
 def grid_exponent(sd: float) -> int:
-    """The m of the grid 2**m on which a value with noise of this sd is released: floor(log2 sd) - 30.
+    """The exponent m of the grid 2**m on which a value with noise of this sd is released: floor(log2 sd) - 30.
 
     The sd is in lattice units, from 2**30 (grid of one unit) to 2**82 (remainders are still exact doubles).
 
@@ -128,7 +128,7 @@ def grid_exponent(sd: float) -> int:
 
 @dataclass(frozen=True)
 class GaussianEvent(BlockEvent):
-    """Gaussian noise on some statistics of one table, which costs mu in the sense of Gaussian differential privacy."""
+    """Gaussian noise on some statistics of one table; mu is its cost in Gaussian differential privacy."""
 
     mechanism: ClassVar[str] = "gaussian"
     gaussian_sums: ClassVar[bool] = True
@@ -139,7 +139,7 @@ class GaussianEvent(BlockEvent):
     law = None
 
     def finding(self, bounds: Bounds) -> Finding:
-        """The listed mu beside that of the listed noise; files of versions up to 0.2.0 may list a larger one."""
+        """Compare the listed mu with that of the listed noise; files of versions up to 0.2.0 may list a larger one."""
         mu, names = bounds.mu(self.blocks), ", ".join(block.name for block in self.blocks)
         listed = is_bound(self.mu, mu, bounds.mu_of_before(self.blocks))
         return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {self.mu:.6g}")

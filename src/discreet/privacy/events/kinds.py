@@ -1,4 +1,4 @@
-"""Every kind of event, and how one is read from a file."""
+"""Every kind of event, and the function that reads one from a file."""
 
 from __future__ import annotations
 
