@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from fitted import case, people_model, wide_model
-from test_plots import assert_legible
+from legible import assert_legible
 
 from discreet import OPS, DPLasso, DPRidge, TrivialRegressor
 from discreet.errors import DiscreetWarning, ParameterError

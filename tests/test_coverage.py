@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "coverage.json
 def test_tables_that_are_encoded_once_have_the_moments_of_their_rows(design):
     people = Population(design, 3)
     X, y = people.sample(9000, np.random.default_rng(0))
-    table = coverage.Table(X, y, people.domain)
+    table = coverage.EncodedTable(X, y, people.domain)
     assert table.moments(people.domain) == Moments.from_source((X, y), people.domain)
     low, high = people.bounds_y
     narrow = type(people.domain).from_bounds(
@@ -36,7 +36,7 @@ def test_tables_that_are_encoded_once_have_the_moments_of_their_rows(design):
 def test_the_study_fits_what_a_user_would_fit(epsilon):
     people = Population("skewed", 3)
     X, y = people.sample(2000, np.random.default_rng(1))
-    _, ours = coverage.Table(X, y, people.domain).fit(epsilon, np.random.default_rng(2))
+    _, ours = coverage.EncodedTable(X, y, people.domain).fit(epsilon, np.random.default_rng(2))
     given = {"epsilon": epsilon, "delta": 1e-6, "bounds_X": people.bounds_X, "bounds_y": people.bounds_y}
     real = DPLinearRegression(**given, stages=1, random_state=np.random.default_rng(2)).fit(X, y).results_
     assert real.certificate.declared is not None

@@ -120,7 +120,7 @@ def tally(design, n, epsilon, simulations):
     found = coverage.Tally(4)
     for i in range(simulations):
         rng = np.random.default_rng([77, n, i])
-        table = coverage.Table(*people.sample(n, rng), people.domain)
+        table = coverage.EncodedTable(*people.sample(n, rng), people.domain)
         released = release(table.moments(table.domain), epsilon=epsilon, delta=1e-6, targets=["y"], random_state=rng)
         results = released.fit("y", model="ols")
         found.add(people, released, results, coverage.without_noise(table), people.sample(20, rng))
@@ -159,7 +159,7 @@ def lucky(limit, draws=9000):
     """Inference from one table under draws of noise whose first slope passes a limit that few do; and the truth."""
     people = population("correlated", 3)
     X, y = people.sample(1000, np.random.default_rng(11))
-    table = coverage.Table(X, y, people.domain)
+    table = coverage.EncodedTable(X, y, people.domain)
     released = release(table.moments(table.domain), epsilon=3, delta=1e-6, targets=["y"], random_state=0)
     e, rng = released.equations("y"), np.random.default_rng(12)
     gram = table.moments(table.domain).floats(list(range(5)))
@@ -199,7 +199,7 @@ def zeros(people, n, noise, draws):
     names = people.names[1:]
     for i in range(draws):
         rng = np.random.default_rng([78, i])
-        table = coverage.Table(*people.sample(n, rng), people.domain)
+        table = coverage.EncodedTable(*people.sample(n, rng), people.domain)
         moments = table.moments(table.domain)
         results = release(moments, **noise, targets=["y"], random_state=rng).fit("y", model="ols")
         found = results.inference

@@ -179,7 +179,7 @@ def test_features_have_the_correlation(d, correlation):
 
 def test_standard_errors_are_the_spread_that_comes_out():
     """On made-up tables of another law: uniform features, normal errors. See also experiments/planning/errors.py."""
-    from experiments.coverage.intervals import Table as Rows
+    from experiments.coverage.intervals import EncodedTable as Rows
     from experiments.coverage.populations import population as study_population
     from experiments.planning.errors import guesses
 

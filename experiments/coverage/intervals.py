@@ -42,7 +42,7 @@ MU = cache(gdp.mu)
 _EXACT_ROWS = 8192
 
 
-class Table:
+class EncodedTable:
     """A simulated table that is encoded once: other bounds of y change only the products with y.
 
     Its moments are those of `Moments.from_source`, which ``tests/test_coverage.py`` checks.
@@ -103,7 +103,7 @@ def _exact(A: Floats, B: Floats) -> Ints:
     return sum((A[part].T @ B[part]).astype(np.int64) for part in parts)
 
 
-def fits(table: Table, seed: list[int]) -> Iterator[tuple[float, str, PrivateMoments, Results]]:
+def fits(table: EncodedTable, seed: list[int]) -> Iterator[tuple[float, str, PrivateMoments, Results]]:
     """Both routes at every epsilon. Intervals do not depend on the model, so the cheapest stands for `fit`."""
     for i, epsilon in enumerate(EPSILONS):
         rng = np.random.default_rng([*seed, i])
@@ -124,7 +124,7 @@ def least_squares(released: PrivateMoments, e: NormalEquations, p: int) -> tuple
     return np.concatenate([[intercept], coef]), half
 
 
-def without_noise(table: Table) -> Floats:
+def without_noise(table: EncodedTable) -> Floats:
     """Half-widths of the non-private intervals."""
     gram = table.moments(table.domain).floats(list(range(len(table.domain.entries))))
     S, v, n = gram[:-1, :-1], gram[:-1, -1], gram[0, 0]

@@ -20,7 +20,7 @@ import numpy as np
 from discreet import plan
 from discreet.core.placeholders import Unavailable
 from experiments import study
-from experiments.coverage.intervals import DELTA, Table
+from experiments.coverage.intervals import DELTA, EncodedTable
 from experiments.coverage.populations import DESIGNS, Population, population
 from experiments.record import report
 
@@ -66,7 +66,7 @@ def work(cell: study.Cell) -> study.Rows:
     off = []
     for i in range(cell["fits"]):
         rng = np.random.default_rng([DESIGNS.index(cell["design"]), cell["n"], cell["d"], i])
-        released, results = Table(*people.sample(cell["n"], rng), people.domain).fit(cell["epsilon"], rng)
+        released, results = EncodedTable(*people.sample(cell["n"], rng), people.domain).fit(cell["epsilon"], rng)
         if not isinstance(results.inference, Unavailable):
             y = released.domain.columns["y"]
             off.append(results.inference.estimate - people.truth(y.low, y.high))

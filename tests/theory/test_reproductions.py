@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments.reproduction import Finding, Reproduction
-from test_plots import assert_legible
+from legible import assert_legible
 
 NAMES = {
     "wang2018.fig1": "wang2018-fig1",
