@@ -81,8 +81,8 @@ def round_columns(X: Floats, train: Any) -> Floats:
     A = X - X[train].mean(axis=0)
     s, V = np.linalg.svd(A[train], full_matrices=False)[1:]
     known = s > 1e-9 * s[0]
-    turned: Floats = A @ (V[known].T / s[known]) * (math.sqrt(len(A[train]) / known.sum()) / REACH)
-    return turned
+    rotated: Floats = A @ (V[known].T / s[known]) * (math.sqrt(len(A[train]) / known.sum()) / REACH)
+    return rotated
 
 
 def classes_table(rows: study.Rows, sizes: dict[str, int]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import postgres
 from discreet import Domain, Ledger, Moments, release
 from discreet.ledger.audit import flaws
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 
 ENTRIES = 10_000
 REPEATS = 31

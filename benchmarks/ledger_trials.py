@@ -35,9 +35,9 @@ from discreet.core import files
 from discreet.gate.entropy import DRAWN
 from discreet.ledger import accounts, charging
 from discreet.ledger.audit import flaws, witness_of
-from discreet.ledger.entries import Entry
+from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage.base import SQLTransaction
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "ledger_trials.json"
 X = np.linspace(-1, 1, 500)[:, None]
@@ -138,7 +138,7 @@ def _naming(hook: Callable[..., None]) -> None:
 
 
 def _is(kind: str) -> Callable[..., bool]:
-    return lambda _, entry: isinstance(entry, Entry) and entry.facts["kind"] == kind
+    return lambda _, entry: isinstance(entry, LedgerEntry) and entry.facts["kind"] == kind
 
 
 STEPS: dict[str, tuple[Callable[[], None], bool | None]] = {

@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 from discreet.cli.demo import SCHEMA, people
 from discreet.ledger import Ledger, audit
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 from discreet.service.core import Service
 from discreet.service.settings import Settings
 

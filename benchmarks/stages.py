@@ -14,9 +14,9 @@ from experiments.record import report
 
 from benchmarks.common import Job, beside, options, ran_job
 from discreet import Domain, DPLinearRegression, Moments
-from discreet.data.counts import light
-from discreet.data.reading import Unread
-from discreet.data.stages import meat, staged
+from discreet.data.counts import first_pass
+from discreet.data.reading import Table
+from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import Coordinates
 from discreet.solve.axes import triangular
 
@@ -63,16 +63,16 @@ def coordinates(bounds: Domain, d: int) -> dict[str, Coordinates]:
 
 def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, Any]]:
     X, y, bounds = people(n, d)
-    table = Unread.of((X, y), bounds, jobs)
-    turned = coordinates(bounds, d)
+    table = Table.of((X, y), bounds, jobs)
+    rotated = coordinates(bounds, d)
     calls: dict[str, Callable[[], object]] = {
         "moments": lambda: Moments.from_source((X, y), bounds, n_jobs=jobs),
-        "sums, squares and counts": lambda: light(table, ["y"]),
-        **{name: lambda own=own: staged(table, own) for name, own in turned.items()},
+        "sums, squares and counts": lambda: first_pass(table, ["y"]),
+        **{name: lambda own=own: staged(table, own) for name, own in rotated.items()},
         "stage, P triangular, 10 half widths, no U'U": lambda: staged(
-            table, turned["stage, P triangular, 10 half widths"], gram=False
+            table, rotated["stage, P triangular, 10 half widths"], gram=False
         ),
-        "meat, P triangular": lambda: meat(table, turned["stage, P triangular, 10 half widths"], [9]),
+        "meat, P triangular": lambda: score_products(table, rotated["stage, P triangular, 10 half widths"], [9]),
         **{f"fit, stages={s!r}": lambda s=s: model(s, bounds, jobs).fit(X, y) for s in STAGES},
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}

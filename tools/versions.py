@@ -31,19 +31,19 @@ NEWEST_PYTHON = 20
 TESTS = (
     "tests/contracts/test_sources.py",
     "tests/contracts/test_files_and_queries.py",
-    "tests/test_cli.py",
-    "tests/test_file_formats.py",
-    "tests/test_export.py",
-    "tests/test_plots.py",
-    "tests/test_pipelines.py",
-    "tests/test_properties.py",
-    "tests/test_signing.py",
-    "tests/test_old_files.py",
-    "tests/test_like_statsmodels.py",
+    "tests/cli/test_cli.py",
+    "tests/data/test_file_formats.py",
+    "tests/results/test_export.py",
+    "tests/results/test_plots.py",
+    "tests/models/test_pipelines.py",
+    "tests/package/test_properties.py",
+    "tests/core/test_signing.py",
+    "tests/results/test_old_files.py",
+    "tests/results/test_like_statsmodels.py",
     "tests/privacy/test_families.py",
-    "tests/engines/test_worker.py",
+    "tests/data/engines/test_worker.py",
 )
-MORE = ("tests/service/test_requests.py", "tests/service/test_client.py", "tests/engines/test_same_bits.py")
+MORE = ("tests/service/test_requests.py", "tests/service/test_client.py", "tests/data/engines/test_same_bits.py")
 """At least one file for each package that is declared; the last ones are marked `more`."""
 
 _OWN = re.compile(r"discreet\[([^]]*)\]")

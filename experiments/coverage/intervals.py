@@ -21,7 +21,7 @@ from discreet import DPLinearRegression, Moments, Results, release
 from discreet.core.placeholders import Unavailable
 from discreet.data.counts import Histogram
 from discreet.data.moments import counted
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.models import linear
@@ -45,7 +45,7 @@ _EXACT_ROWS = 8192
 class EncodedTable:
     """A simulated table that is encoded once: other bounds of y change only the products with y.
 
-    Its moments are those of `Moments.from_source`, which ``tests/test_coverage.py`` checks.
+    Its moments are those of `Moments.from_source`, which ``tests/experiments/test_coverage.py`` checks.
     """
 
     def __init__(self, X: Floats, y: Floats, domain: Domain) -> None:
@@ -82,7 +82,7 @@ class EncodedTable:
 
     @cached_property
     def _histogram(self) -> Histogram:
-        return counted(Unread.of((self.X, self.y), self.domain), "y")[0]
+        return counted(Table.of((self.X, self.y), self.domain), "y")[0]
 
     def fit(self, epsilon: float, rng: np.random.Generator) -> tuple[PrivateMoments, Results]:
         """`DPLinearRegression` on this table, in one stage."""

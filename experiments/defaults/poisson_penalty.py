@@ -23,7 +23,7 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.families import Poisson
 from discreet.mechanisms.objective_perturbation.event import Calibration
-from discreet.solve.newton import Penalty, minimise
+from discreet.solve.newton import WeightedPenalty, minimise
 from experiments import study
 from experiments.record import report
 from experiments.uci import Floats
@@ -92,7 +92,7 @@ class Rows:
 
     def best(self, b: Floats, modulus: float, start: Floats) -> Floats:
         """The minimiser with a linear term b and a quadratic penalty."""
-        penalty = Penalty(np.full(len(b), modulus), np.zeros(len(b)))
+        penalty = WeightedPenalty(np.full(len(b), modulus), np.zeros(len(b)))
         return minimise(self.smooth, b, penalty, start, 1e-6 * len(self.y))[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.mechanisms.napp.algorithm import Plan, iterate
+from discreet.mechanisms.napp.algorithm import NAPPPlan, iterate
 from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.results.plots.style import BLUE, ORANGE
 from experiments.li2021.panels import means, panels
@@ -41,7 +41,9 @@ def work(cell: Cell, folder: Path | None) -> Rows:
             own, half = lasso(cell, data, Lambda), lasso(cell, data, Lambda / 2)
             for moor in (True, False):
                 slopes = np.ones(D, dtype=bool)
-                plan = Plan(cell["loss"], Regularizer("lasso", Lambda), cell["Lambda_0"], slopes, moor, n_e=cell["n_e"])
+                plan = NAPPPlan(
+                    cell["loss"], Regularizer("lasso", Lambda), cell["Lambda_0"], slopes, moor, n_e=cell["n_e"]
+                )
                 theta = iterate(data, setting.loss, plan, np.zeros(D), rng).coefficients(plan)
                 pair = float(np.linalg.norm(theta - own)), float(np.linalg.norm(theta - half))
                 found.setdefault(("MOOR" if moor else "no MOOR", Lambda), []).append(pair)

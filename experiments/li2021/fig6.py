@@ -17,7 +17,7 @@ from discreet import NAPP, DiscreetWarning, NappAugmentation, NappConstants
 from discreet.data.tables import design_matrix
 from discreet.families import Logistic
 from discreet.gate.entropy import SeededEntropy
-from discreet.mechanisms.napp.algorithm import WINDOW, Losses, Plan, iterate
+from discreet.mechanisms.napp.algorithm import WINDOW, LossSum, NAPPPlan, iterate
 from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.mechanisms.napp.event import noise_scale
 from discreet.mechanisms.napp.release import draw as draw_noise
@@ -61,7 +61,7 @@ def read(part: str) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 @cache
-def scored() -> tuple[Losses, Floats, NDArray[np.bool_]]:
+def scored() -> tuple[LossSum, Floats, NDArray[np.bool_]]:
     """The losses of training rows with z-scored numbers, indicators of levels and a constant; test rows, and classes.
 
     Means and deviations are those of the training rows, which is not private (E18).
@@ -70,7 +70,7 @@ def scored() -> tuple[Losses, Floats, NDArray[np.bool_]]:
     numbers = np.arange(train.shape[1]) < len(adult.NUMBERS)
     mean, sd = np.where(numbers, train.mean(axis=0), 0.0), np.where(numbers, train.std(axis=0), 1.0)
     X, X_test = (np.column_stack([np.ones(len(rows)), (rows - mean) / sd]) for rows in (train, test))
-    return Losses(X, y.astype(float), Logistic()), X_test, truth
+    return LossSum(X, y.astype(float), Logistic()), X_test, truth
 
 
 def work_scored(cell: Cell) -> Rows:
@@ -82,7 +82,7 @@ def work_scored(cell: Cell) -> Rows:
     b = noise_scale(1.0, SHARE * epsilon, cell["delta"]) * draw_noise(d, 1.0, "gaussian", None, SeededEntropy(rng))
     b = np.abs(b) if how["selection"] == "VS+" else b
     target, slopes = Regularizer("lasso", cell["Lambda"]), np.arange(d) > 0
-    plan = Plan(
+    plan = NAPPPlan(
         "logistic", target, 1 / epsilon, slopes, how["moor"], how["selection"] is not None, None, cell["iterations"]
     )
     run = iterate(data, Logistic(), plan, b, rng)

@@ -32,11 +32,11 @@ from scipy.stats import truncnorm
 
 from discreet.families import Logistic, Loss, Poisson
 from discreet.gate.entropy import SeededEntropy
-from discreet.mechanisms.napp.algorithm import Losses, Plan, Rule, Run, Squares, recycle
+from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, NAPPRun, Rule, SquaredLosses, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
 from discreet.mechanisms.napp.event import noise_scale, printed_retrievable, retrievable
-from discreet.mechanisms.napp.release import Draws, draw
-from discreet.solve.newton import Penalty, minimise
+from discreet.mechanisms.napp.release import NAPPDraws, draw
+from discreet.solve.newton import WeightedPenalty, minimise
 from experiments.li2021.together import together
 from experiments.reproduction import Reproduction, Size
 from experiments.study import Cell, Rows
@@ -84,9 +84,9 @@ class Setting:
             return X, np.minimum(rng.poisson(np.exp(eta)), LIMIT).astype(float)
         return X, (rng.random(n) < expit(eta)).astype(float)
 
-    def data(self, X: Floats, y: Floats) -> Squares | Losses:
+    def data(self, X: Floats, y: Floats) -> SquaredLosses | LossSum:
         """The sum of the rows' losses."""
-        return Squares(X.T @ X, X.T @ y, float(y @ y)) if self.loss is None else Losses(X, y, self.loss)
+        return SquaredLosses(X.T @ X, X.T @ y, float(y @ y)) if self.loss is None else LossSum(X, y, self.loss)
 
     def error(self, theta: Floats, X: Floats, y: Floats) -> float:
         """Mean squared error, or the misclassified share."""
@@ -125,10 +125,12 @@ def test_rows(name: str) -> tuple[Floats, Floats]:
     return SETTINGS[name].sample(TEST, np.random.default_rng(2_000))
 
 
-def plan(name: str, Lambda: float, epsilon: float, selection: str | None, moor: bool, n_e: int | None) -> Plan:
+def plan(name: str, Lambda: float, epsilon: float, selection: str | None, moor: bool, n_e: int | None) -> NAPPPlan:
     setting = SETTINGS[name]
     Lambda_0 = setting.zeta3 / (2 * (1 - SHARE) * epsilon)
-    return Plan(name, Regularizer("lasso", Lambda), Lambda_0, np.ones(D, dtype=bool), moor, selection is not None, n_e)
+    return NAPPPlan(
+        name, Regularizer("lasso", Lambda), Lambda_0, np.ones(D, dtype=bool), moor, selection is not None, n_e
+    )
 
 
 def scale(cell: Mapping[str, Any], more: float = 0.0) -> float:
@@ -158,12 +160,12 @@ def private(
         return scale(cell, more) / scale(cell)
 
     asked = plan(cell["loss"], Lambda, cell["epsilon"], how["selection"], how["moor"], cell["n_e"])
-    draws = Draws(noise(cell, b, how), rng, (1 - SHARE) * cell["epsilon"], rounds, rescale)
+    draws = NAPPDraws(noise(cell, b, how), rng, (1 - SHARE) * cell["epsilon"], rounds, rescale)
     return facts(asked, recycle(data, SETTINGS[cell["loss"]].loss, asked, draws, rule).run)
 
 
 def all_private(
-    cell: Mapping[str, Any], data: Squares | Losses, b: Floats, rng: Any
+    cell: Mapping[str, Any], data: SquaredLosses | LossSum, b: Floats, rng: Any
 ) -> dict[tuple[str, float], dict[str, Any]]:
     """Fits of all methods at all Lambda, with the same noise and the same augmented rows."""
     keys = list(product(METHODS, cell["Lambdas"]))
@@ -173,7 +175,7 @@ def all_private(
     return {key: facts(asked, run) for key, asked, run in zip(keys, plans, runs, strict=True)}
 
 
-def facts(asked: Plan, run: Run) -> dict[str, Any]:
+def facts(asked: NAPPPlan, run: NAPPRun) -> dict[str, Any]:
     """Coefficients of a fit, with zeros set and without, and which portion of (1 - r) epsilon could be retrieved."""
     least = run.least_weight(asked)
     return {
@@ -188,7 +190,7 @@ def lasso(cell: Mapping[str, Any], data: Part, Lambda: float) -> Floats:
     """Without privacy: the lasso that the weights Lambda/|theta| have as their fixed point, with 2 Lambda."""
     zero = np.zeros(D)
     tolerance = 1e-6 * float(np.linalg.norm(data(zero)[1]))
-    return minimise(data, zero, Penalty(zero + 1e-9, np.full(D, 2 * Lambda)), zero, tolerance)[0]
+    return minimise(data, zero, WeightedPenalty(zero + 1e-9, np.full(D, 2 * Lambda)), zero, tolerance)[0]
 
 
 def unit_noise(cell: Mapping[str, Any], rng: np.random.Generator) -> Floats:

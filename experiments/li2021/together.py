@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.families import Logistic, Loss, Poisson
-from discreet.mechanisms.napp.algorithm import Losses, Plan, Run, Squares
+from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, NAPPRun, SquaredLosses
 from discreet.mechanisms.napp.augmented import PLACES, Place, bartlett
 from experiments.uci import Floats
 
@@ -149,15 +149,17 @@ class Pairs:
         return 2 * len(self.Z) * H
 
 
-def together(data: Squares | Losses, plans: Sequence[Plan], B: Floats, rng: np.random.Generator) -> list[Run]:
+def together(
+    data: SquaredLosses | LossSum, plans: Sequence[NAPPPlan], B: Floats, rng: np.random.Generator
+) -> list[NAPPRun]:
     """Algorithm 1 for plans of one loss, number of rows and iterations, with a row of noise in B for each."""
     d, every = B.shape[1], np.arange(len(plans))
     own: Part = (
         Quadratics(np.broadcast_to(data.S, (len(B), d, d)), np.broadcast_to(-data.v, B.shape))
-        if isinstance(data, Squares)
+        if isinstance(data, SquaredLosses)
         else Table(data.X, data.y, data.loss)
     )
-    theta, runs = np.zeros_like(B), [Run() for _ in plans]
+    theta, runs = np.zeros_like(B), [NAPPRun() for _ in plans]
     scale = np.linalg.norm(own.gradient(theta, every), axis=1) + np.linalg.norm(B, axis=1) + 1.0
     for t in range(plans[0].T):
         last = list(theta) if t else [None] * len(plans)
@@ -172,13 +174,13 @@ def together(data: Squares | Losses, plans: Sequence[Plan], B: Floats, rng: np.r
     return runs
 
 
-def augmented(plan: Plan, data: Squares | Losses, W: Floats, b: Floats, rng: np.random.Generator) -> Part:
+def augmented(plan: NAPPPlan, data: SquaredLosses | LossSum, W: Floats, b: Floats, rng: np.random.Generator) -> Part:
     """The augmented rows of one iteration: their limit, their moments for linear regression, or the rows."""
     d, n_e, place = W.shape[1], plan.n_e, PLACES[plan.loss]
     if n_e is None:
         return Quadratics(2 * W[:, :, None] * np.eye(d), b)
     D = place.spread(W, n_e)
-    if isinstance(data, Losses):
+    if isinstance(data, LossSum):
         return Pairs(data.loss, place, rng.standard_normal((n_e // 2, d)), D, place.shift(b, n_e))
     A = D[:, :, None] * bartlett(d, n_e // 2, rng)
     return Quadratics(2 * A @ A.transpose(0, 2, 1) + np.einsum("ki,kj->kij", b, b) / n_e, b)

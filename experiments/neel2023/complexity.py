@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
 from discreet.results.plots.style import BLUE, GREY, WIDTH, logarithmic
-from discreet.solve.projection import Spectrum, project
+from discreet.solve.projection import OutcomeSpectrum, project
 from discreet.solve.ridge import ridge
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
@@ -75,7 +75,7 @@ def projection(n: int, d: int, l: int) -> Callable[[], object]:  # noqa: E741
     G = rng.standard_normal((d, l))
     Y = rng.standard_normal((min(n, 2 * l), l))
     YY = Y.T @ Y if l < n else None
-    return lambda: project(G, Spectrum.of_rows(Y) if YY is None else Spectrum.of_gram(YY), float(n), 1.0)
+    return lambda: project(G, OutcomeSpectrum.of_rows(Y) if YY is None else OutcomeSpectrum.of_gram(YY), float(n), 1.0)
 
 
 def sample(n: int, d: int, s: int) -> Callable[[], object]:

@@ -24,7 +24,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from discreet.mechanisms.output_perturbation.event import shift_bound
 from discreet.per_instance import curves
-from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.leverage import LeverageRidge
 from discreet.privacy import ops
 from discreet.privacy.ops import coefficient_bound
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
@@ -69,7 +69,7 @@ def proven(n: int) -> float:
     return (1 + coefficient_bound(PENALTY, n, 1.0, 1.0)) * shift_bound(PENALTY, 1.0)
 
 
-def worst_target(fit: Ridge, rng: np.random.Generator) -> tuple[float, float]:
+def worst_target(fit: LeverageRidge, rng: np.random.Generator) -> tuple[float, float]:
     """The largest change by one more row of norm at most 1: found by ascent, and a bound."""
 
     def loss(v: Floats) -> float:
@@ -91,7 +91,7 @@ def output(n: int, seed: int) -> tuple[Floats, dict[str, float]]:
     """Noise of one sd on the coefficients: the losses of the rows, and of the worst cases."""
     rng = np.random.default_rng([1, n, seed])
     X, y = simulate(n, rng)
-    fit = Ridge(X.T @ X, X.T @ y, PENALTY)
+    fit = LeverageRidge(X.T @ X, X.T @ y, PENALTY)
     all_, bound = worst_target(fit, rng)
     worst = {"for_all": all_, "for_all_bound": bound, "dp": attained(n), "dp_proven": proven(n)}
     return epsilon(fit.without(X, y).shift), {name: float(epsilon(change)) for name, change in worst.items()}
@@ -101,7 +101,7 @@ def posterior(n: int, seed: int, gamma: float) -> tuple[Floats, dict[str, float]
     """The same for one sample from the posterior."""
     rng = np.random.default_rng([2, n, seed])
     X, y = simulate(n, rng)
-    fit = Ridge(X.T @ X, X.T @ y, PENALTY)
+    fit = LeverageRidge(X.T @ X, X.T @ y, PENALTY)
     R = float(np.linalg.norm(fit.theta))
     m, r = 1 / (float(fit.values[0]) + PENALTY), 1 + R
     free = ops.coefficient_bound(PENALTY, n, 1.0, 1.0)

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, Postgres, ReuseCov
-from discreet.data.reading import Unread
-from discreet.data.stages import meat, staged
+from discreet.data.reading import Table
+from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError, FileFormatError
 from discreet.gate.coordinates import release_stage
@@ -59,9 +59,11 @@ def people(n=400, seed=0):
 def released(stage, blocks, neighbors, others, history):
     """A stage without noise: the other rows stay, one row is each of a history in turn, or not there."""
     tables = [pa.concat_tables([others, table(*zip(*own, strict=True))]) if own else others for own in history]
-    unread = Unread.of(Changing(*tables), DOMAIN, 1)
-    products = partial(meat, unread, stage)
-    return release_stage(staged(unread, stage), blocks, neighbors, lambda counts: [0], NO_NOISE, meat=products)
+    opened = Table.of(Changing(*tables), DOMAIN, 1)
+    products = partial(score_products, opened, stage)
+    return release_stage(
+        staged(opened, stage), blocks, neighbors, lambda counts: [0], NO_NOISE, score_products=products
+    )
 
 
 def cost(one, two):
@@ -118,9 +120,9 @@ def test_persons_are_counted_and_used_in_one_reading():
         return table(np.ones(rows), np.ones(rows)).append_column("id", pa.array(["a"] * rows))
 
     source = Changing(of(1), of(3))
-    unread = Unread.of(source, domain, 1)
+    opened = Table.of(source, domain, 1)
     stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), np.zeros((2, 1)), 0.5, [[0.2]])
-    readings = [staged(unread, stage) for _ in range(3)]
+    readings = [staged(opened, stage) for _ in range(3)]
     assert source.opened == 1
     assert readings[0] == readings[1] == readings[2]
     assert readings[0].integers(stage_blocks(stage, {"counts": 1.0}, "add-remove", 1.0)[0])[0].sum() <= 1 << 60
@@ -187,10 +189,10 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(kind, tmp_path):
             swapped.append((tmp_path / "new").replace(place))
 
     if kind == "csv":  # which does not know how far it is
-        unread = Unread.of(place, DOMAIN, 1)
+        opened = Table.of(place, DOMAIN, 1)
         swap(0.0)
         with pytest.raises(FileFormatError, match=r"people\.csv has changed since it was opened"):
-            unread.checked()
+            opened.checked()
         return
     with pytest.raises(FileFormatError, match=r"people\.parquet has changed since it was opened"):
         Moments.from_source(place, DOMAIN, n_jobs=1, progress=swap)

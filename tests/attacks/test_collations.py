@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression, Moments, Postgres
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.errors import DiscreetError
 
 pytest.importorskip("adbc_driver_postgresql", reason="no driver: pip install 'discreet[postgres]'")
@@ -280,12 +280,12 @@ def test_bad_rows_are_found_under_any_collation(server):
     address, execute = server
     name = made(execute, "g text COLLATE letters, y float8", [(None, 0.5), ("Q", 0.5), ("a", float("nan"))])
     with pytest.raises(DiscreetError) as caught:
-        Unread.of(Postgres(address, name, pushdown=True), Domain({"g": ["a", "b"], "y": (0, 1)})).sums(_light())
+        Table.of(Postgres(address, name, pushdown=True), Domain({"g": ["a", "b"], "y": (0, 1)})).sums(_light())
     assert "'g' has missing values" in str(caught.value)
     assert "'g' holds a category that is not declared" in str(caught.value)
 
 
 def _light():
-    from discreet.data.passes.light import LightPass
+    from discreet.data.passes.first_pass import FirstPass
 
-    return LightPass(Domain({"g": ["a", "b"], "y": (0, 1)}), ())
+    return FirstPass(Domain({"g": ["a", "b"], "y": (0, 1)}), ())

@@ -1,8 +1,8 @@
 """`discreet check` passed files that contradict themselves or cannot be, and read a file anew for its signature.
 
 Every field of a file is now recomputed, compared with another one, or bounded by what tables and noise can do; what is
-left to a forger is listed (tests/test_every_field.py, docs/reference/certificate.md). A file is read once, and its
-content and its signature are those of the same bytes, also from a pipe.
+left to a forger is listed (tests/results/test_every_field.py, docs/reference/certificate.md). A file is read once, and
+its content and its signature are those of the same bytes, also from a pipe.
 """
 
 import copy

@@ -17,7 +17,7 @@ from benchmarks import postgres
 from discreet.errors import DiscreetError, LedgerError
 from discreet.ledger import Ledger
 from discreet.ledger.storage.base import TABLE
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 
 WHAT = {"method": "x", "columns": ["age"], "formula": None}
 COST = Cost(0.25, 0.0)

@@ -224,7 +224,7 @@ class Here(Engine):
         return self._parts[0].schema
 
     def answers(self, task, columns, report):
-        return [worker.answer(task, part.select(columns).to_batches()) for part in self._parts]
+        return [worker.run(task, part.select(columns).to_batches()) for part in self._parts]
 
 
 def offers(frame, folder):

@@ -2,8 +2,8 @@
 
 `formula()` and `of_models()` made a new `Domain` of the columns, without person, rows_per_person, weights and
 largest_weight, so `fit_formula`, `release(models=)`, `plan`, `--formula` and the whole service dropped them. Now a
-`Domain` is changed by its own methods alone, which keep the unit (`with_columns`); tests/test_architecture.py lists the
-few places that may make one, and tests/test_units_every_way_in.py goes through every way in.
+`Domain` is changed by its own methods alone, which keep the unit (`with_columns`); tests/package/test_architecture.py
+lists the few places that may make one, and tests/package/test_units_every_way_in.py goes through every way in.
 """
 
 import json

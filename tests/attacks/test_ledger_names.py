@@ -15,7 +15,7 @@ import pytest
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import flaws
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 
 COST = Cost(0.125, 0.0)
 ALLOWED = 8
@@ -23,7 +23,7 @@ SPEND = """
 import sys
 from discreet.errors import DiscreetError
 from discreet.ledger import Ledger
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 drawn, account = 0, None
 try:
     account = Ledger(sys.argv[1]).account("clinic")

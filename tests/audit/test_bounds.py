@@ -8,8 +8,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from discreet.audit import bounds
-from discreet.audit.noise import Noise
-from discreet.audit.statistics import Counts, best_threshold, counted, separation, trained
+from discreet.audit.noise import AuditNoise
+from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
 
 N, FAILURE = 24, 0.05
 PLACES = np.arange(N + 1)
@@ -18,7 +18,7 @@ PLACES = np.arange(N + 1)
 def chance(too_large, fp, fn):
     """The probability of all pairs of counts whose bound is too large."""
     p, q = binom.pmf(PLACES, N, fp), binom.pmf(PLACES, N, fn)
-    return sum(p[i] * q[j] for i in PLACES for j in PLACES if too_large(Counts(N, N, int(i), int(j))))
+    return sum(p[i] * q[j] for i in PLACES for j in PLACES if too_large(GuessCounts(N, N, int(i), int(j))))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -61,11 +61,11 @@ def test_more_right_guesses_prove_more():
 @pytest.mark.parametrize("sd", [0.8, 1.0])
 def test_noise_that_is_a_fifth_too_small_is_seen(sd):
     noise = [sd * np.random.default_rng(0).normal(size=1000)]
-    assert Noise.of(noise).is_small(1e-6) == (sd < 1)
-    assert not Noise.of(noise).is_large(1e-6)
-    assert Noise.of([2 * noise[0]]).is_large(1e-6)
-    assert Noise.of([]).ratio is None
-    assert not Noise.of([]).is_small(0.1)
+    assert AuditNoise.of(noise).is_small(1e-6) == (sd < 1)
+    assert not AuditNoise.of(noise).is_large(1e-6)
+    assert AuditNoise.of([2 * noise[0]]).is_large(1e-6)
+    assert AuditNoise.of([]).ratio is None
+    assert not AuditNoise.of([]).is_small(0.1)
 
 
 def test_a_trained_statistic_finds_what_differs_in_spread_alone():

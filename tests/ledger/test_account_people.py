@@ -18,14 +18,14 @@ from discreet.cli import app
 from discreet.errors import BudgetError, DiscreetWarning, FileFormatError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import chain_flaws, flaws, undercounted
-from discreet.ledger.entries import Entry
+from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage import Memory
 from discreet.ledger.terms import Terms
 from discreet.privacy import gdp
-from discreet.privacy.pots import Cost, Limits
+from discreet.privacy.budget_parts import Cost, Limits
 
 WHAT = {"method": "a release", "columns": ["x"], "formula": None}
-OLD = Path(__file__).parents[1] / "data" / "ledger.0.2.0.sql"
+OLD = Path(__file__).parents[1] / "files" / "ledger.0.2.0.sql"
 
 
 def gaussian(person=None, mu=0.005):
@@ -254,7 +254,7 @@ def test_an_entry_that_counts_less_often_than_its_account_says_is_found():
             facts = dict(entry.facts)
             if facts["kind"] == "reserve":
                 facts = facts | change if change else {k: v for k, v in facts.items() if k != "times"}
-            last = Entry.after(last, facts)
+            last = LedgerEntry.after(last, facts)
             forged.append(last)
         assert any("does not count as often" in flaw for flaw in chain_flaws(forged))
 

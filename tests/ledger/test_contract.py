@@ -11,10 +11,10 @@ import pytest
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import chain_flaws, clock_notes, flaws, unsettled
-from discreet.ledger.entries import Entry
+from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage import Memory
 from discreet.privacy import gdp
-from discreet.privacy.pots import Cost, Limits
+from discreet.privacy.budget_parts import Cost, Limits
 
 WHAT = {"method": "a release", "columns": ["age", "income"], "formula": None}
 GAUSSIAN = Cost(1.0, 1e-6, mu=0.25)
@@ -310,7 +310,9 @@ def test_a_changed_entry_is_found_whatever_is_changed_in_it(ledger):
             text = getattr(entry, field)
             for at in range(len(text)):
                 forged = text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
-                changed = Entry(entry.number, *((forged, entry.hash) if field == "body" else (entry.body, forged)))
+                changed = LedgerEntry(
+                    entry.number, *((forged, entry.hash) if field == "body" else (entry.body, forged))
+                )
                 assert chain_flaws([*entries[:place], changed, *entries[place + 1 :]])
 
 
@@ -334,7 +336,7 @@ def test_a_forger_who_hashes_anew_must_still_keep_the_limits(ledger):
         facts = json.loads(entry.body)
         if facts["kind"] == "reserve":
             facts["cost"]["mu"] = 0.01
-        last = Entry.after(last, facts)
+        last = LedgerEntry.after(last, facts)
         forged.append(last)
     assert any("what it says was spent is not what was" in flaw for flaw in chain_flaws(forged))
 

@@ -17,7 +17,7 @@ from discreet.errors import FileFormatError
 from discreet.gate.session import Session, promised
 from discreet.ledger.audit import flaws
 from discreet.ledger.charging import charge
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 from discreet.released.certificate import Certificate
 
 X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
@@ -173,7 +173,7 @@ def test_what_one_refuses_is_given_back_by_all(folder, ledger):
     assert flaws(ledger) == flaws(other) == []
 
 
-def test_a_budget_mixes_gaussian_and_other_releases_by_two_pots():
+def test_a_budget_mixes_gaussian_and_other_releases_by_two_parts():
     with Budget(1, 1e-6, others=(0.4, 5e-7)) as budget:
         for cost in (GAUSSIAN, OTHER, GAUSSIAN, OTHER):
             charge(cost, "add-remove", "a release").draw()

@@ -16,9 +16,9 @@ from tables import full_text
 from discreet import AdaSSP, DPLinearRegression, Moments, release
 from discreet.per_instance import leave_one_out, losses
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.mechanisms.parts import Facts
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.leverage import LeverageRidge
+from discreet.per_instance.mechanisms.parts import LossFacts
+from discreet.per_instance.stream import EncodedRows
 
 CANARY = 47.31618033988
 ROWS = 1049
@@ -51,10 +51,10 @@ def test_nothing_shows_the_losses(found, capsys):
         found.distribution(),
         leave_one_out(frame, moments, "income"),
         Spectrum(moments.floats([0, 1])),
-        Ridge(np.eye(2), np.full(2, CANARY), 1.0),
-        Rows(np.full((1, 2), CANARY)),
+        LeverageRidge(np.eye(2), np.full(2, CANARY), 1.0),
+        EncodedRows(np.full((1, 2), CANARY)),
         found.measured[0],
-        Facts(found.certificate, lambda: moments, np.asarray, np.asarray, adding=False, pair=None),
+        LossFacts(found.certificate, lambda: moments, np.asarray, np.asarray, adding=False, pair=None),
     ]
     for thing in things:
         for text in (repr(thing), str(thing), f"{thing}", f"{[thing]}"):

@@ -5,7 +5,7 @@ import pytest
 from experiments.wang2017.figures import PENALTY, attained, proven, simulate, worst_target
 from scipy.optimize import minimize_scalar
 
-from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.leverage import LeverageRidge
 
 
 @pytest.mark.parametrize("n", [51, 1001])
@@ -29,7 +29,7 @@ def moved(n, s):
 def test_the_worst_target_lies_between_the_rows_and_the_bound():
     rng = np.random.default_rng(0)
     X, y = simulate(60, rng)
-    fit = Ridge(X.T @ X, X.T @ y, PENALTY)
+    fit = LeverageRidge(X.T @ X, X.T @ y, PENALTY)
     found, bound = worst_target(fit, rng)
     many = rng.standard_normal((5000, X.shape[1]))
     many /= np.linalg.norm(many, axis=1)[:, None]

@@ -11,7 +11,7 @@ from tables import unit_rows
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, DPLinearRegression, Moments, release
 from discreet.data.moments import counted
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.gate.statistics import exact_blocks
 from discreet.per_instance import losses
 from discreet.per_instance import result as results
@@ -172,7 +172,7 @@ def test_rows_that_were_dropped_cost_nothing_but_their_place_in_the_counts():
         assert found.epsilon()[7] == 0
         assert (np.delete(found.mu(), [3, 7]) > 0.5).all()
         assert len(found.mu()) == 50
-    histogram = counted(Unread.of(frame, domain), "y")[0]
+    histogram = counted(Table.of(frame, domain), "y")[0]
     assert histogram.integers().sum() == 49
 
 

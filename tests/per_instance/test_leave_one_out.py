@@ -10,7 +10,7 @@ from tables import unit_rows
 from discreet import Moments
 from discreet.per_instance import leave_one_out
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.leverage import LeverageRidge
 
 FIELDS = ("leverage", "residual", "second", "norm2", "shift", "coef_norm_without", "coef_norm_with")
 
@@ -57,9 +57,9 @@ def test_targets_outside_against_refits():
 def test_a_row_that_alone_spans_a_direction_needs_a_penalty():
     X, y = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.ones(3)
     with pytest.raises(ValueError, match="penalty"):
-        Ridge(X.T @ X, X.T @ y, 0.0).without(X, y)
+        LeverageRidge(X.T @ X, X.T @ y, 0.0).without(X, y)
     with pytest.raises(ValueError, match="penalty"):
-        Ridge(np.zeros((2, 2)), np.zeros(2), 0.0)
+        LeverageRidge(np.zeros((2, 2)), np.zeros(2), 0.0)
 
 
 ENTRIES = st.one_of(st.sampled_from([-1.0, 0.0, 1.0, 1e-6]), st.floats(-1, 1))

@@ -12,7 +12,7 @@ from discreet.mechanisms.objective_perturbation import loss as objectives
 from discreet.mechanisms.posterior_sampling import adaptive_estimator as ada_ops
 from discreet.mechanisms.posterior_sampling import adaptive_loss
 from discreet.per_instance import search
-from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.leverage import LeverageRidge
 from discreet.per_instance.smooth import output_epsilon
 from discreet.privacy import gdp, ops
 
@@ -64,7 +64,7 @@ def check(found, tables, root_of, epsilon, seed):
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
 def test_ops_against_draws_of_the_posterior(inside, d, epsilon):
     X, y = table(15, d)
-    gamma, fit = 3.0, Ridge(X.T @ X, X.T @ y, 0.8)
+    gamma, fit = 3.0, LeverageRidge(X.T @ X, X.T @ y, 0.8)
     row = None if inside else (np.full(d, 0.9 / math.sqrt(d)), -1.0)
     rows = fit.without(X, y) if inside else fit.adding(row[0][None], np.array([row[1]]))
     i = 4 if inside else 0
@@ -76,7 +76,7 @@ def test_ops_against_draws_of_the_posterior(inside, d, epsilon):
 
 def test_epsilons_of_ops_meet_their_delta():
     X, y = table(30, 3)
-    rows = Ridge(X.T @ X, X.T @ y, 0.8).without(X, y)
+    rows = LeverageRidge(X.T @ X, X.T @ y, 0.8).without(X, y)
     found = np.atleast_1d(ops.epsilon(1e-5, rows.leverage, rows.residual, 2.0))
     for e, m, r in zip(found, rows.leverage, rows.residual, strict=True):
         assert ops.delta(e, m, r, 2.0) == pytest.approx(1e-5, rel=1e-6)
@@ -93,7 +93,7 @@ def both_ways(rows, sigma, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_objective_perturbation_against_draws_of_the_minimiser(inside, d, epsilon):
     X, y = table(14, d, seed=2)
-    sigma, fit = 1.5, Ridge(X.T @ X, X.T @ y, 0.6)
+    sigma, fit = 1.5, LeverageRidge(X.T @ X, X.T @ y, 0.6)
     row = None if inside else (np.full(d, 0.9 / math.sqrt(d)), 1.0)
     rows = fit.without(X, y) if inside else fit.adding(row[0][None], np.array([row[1]]))
     i = 5 if inside else 0
@@ -105,7 +105,7 @@ def test_objective_perturbation_against_draws_of_the_minimiser(inside, d, epsilo
 def test_objective_perturbation_in_one_dimension_against_integration():
     X, y = table(6, 1, seed=5)
     sigma, penalty = 0.8, 0.5
-    rows = Ridge(X.T @ X, X.T @ y, penalty).without(X, y)
+    rows = LeverageRidge(X.T @ X, X.T @ y, penalty).without(X, y)
     for i in (0, 3):
         ((H0, c0), (H1, c1)) = both_tables(X, y, penalty, i)
         p = norm(c0[0], sigma / H0[0, 0]).logpdf
@@ -123,7 +123,7 @@ def test_objective_perturbation_in_one_dimension_against_integration():
 
 def test_epsilons_of_objective_perturbation_meet_their_delta():
     X, y = table(20, 3, seed=1)
-    rows = Ridge(X.T @ X, X.T @ y, 0.6).without(X, y)
+    rows = LeverageRidge(X.T @ X, X.T @ y, 0.6).without(X, y)
     found = search.epsilon(objectives.SquaredCurve(2.0), np.zeros(20), objectives._statistics(rows), 1e-4)
     for i in (0, 7, 19):
         reached = max(way[i] for way in both_ways(rows, 2.0, found[i]))
@@ -134,7 +134,7 @@ def test_epsilons_of_objective_perturbation_meet_their_delta():
 def test_output_perturbation_with_a_fixed_covariance(shape):
     X, y = table(20, 2)
     gamma = 40.0
-    rows = Ridge(X.T @ X, X.T @ y, 0.5).without(X, y, shape)
+    rows = LeverageRidge(X.T @ X, X.T @ y, 0.5).without(X, y, shape)
     tables = both_tables(X, y, 0.5, 3)
     mu = math.sqrt(gamma) * rows.shift[3]
     fixed = [(shape, centre) for _, centre in tables]
@@ -185,7 +185,9 @@ def test_ada_ops_against_draws_of_the_whole_algorithm(kappa, quick):
     S, v = X.T @ X, X.T @ y
     S1, v1 = S + np.outer(x, x), v + x * t
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S1))
-    pair = adaptive_loss.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
+    pair = adaptive_loss.Neighbour(
+        least, least1, lambda penalty: LeverageRidge(S, v, penalty).adding(x[None], np.array([t]))
+    )
     curve, rng = adaptive_loss.AdaOpsCurve(plan, pair), np.random.default_rng(0)
     tables = [(S, v, least), (S1, v1, least1)]
     for way, (here, there) in enumerate((tables, tables[::-1])):
@@ -203,7 +205,7 @@ def test_ada_ops_keeps_its_plan():
     x, S, v = np.array([1.0, 0.0]), X.T @ X, X.T @ y
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S + np.outer(x, x)))
     pair = adaptive_loss.Neighbour(
-        least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0]))
+        least, least1, lambda penalty: LeverageRidge(S, v, penalty).adding(x[None], np.array([-1.0]))
     )
     curve = adaptive_loss.AdaOpsCurve(plan, pair, panels=2)
     for epsilon in (0.0, 0.3, 1.0):

@@ -10,8 +10,8 @@ from discreet import Domain, ObjectivePerturbation, ReuseCov
 from discreet.mechanisms.objective_perturbation.loss import SquaredCurve, _beyond, _statistics
 from discreet.mechanisms.reuse_covariance.event import SampledEvent
 from discreet.per_instance import losses
-from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.mechanisms.parts import Facts
+from discreet.per_instance.leverage import LeverageRidge
+from discreet.per_instance.mechanisms.parts import LossFacts
 from discreet.privacy import accounting
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
@@ -92,7 +92,7 @@ def facts_of(model, X, y, targets=None):
     domain = model.certificate_.domain
     passes = [lambda work, rows=rows: each_row(rows, domain, work, n_jobs=1) for rows in ((X, y), targets)]
     moments = Moments.from_source((X, y), domain)
-    return Facts(model.certificate_, lambda: moments, *passes, adding=targets is not None, pair=None)
+    return LossFacts(model.certificate_, lambda: moments, *passes, adding=targets is not None, pair=None)
 
 
 def test_squared_loss_is_exact_where_predictions_stay_inside():
@@ -150,7 +150,7 @@ def test_the_exact_loss_against_draws_of_real_minimisers(epsilon):
 
 def test_the_closed_form_beside_a_gaussian_part_against_draws():
     X, y = table(12)
-    fit, sigma, mu = Ridge(X.T @ X, X.T @ y, 3.0), 2.0, 0.4
+    fit, sigma, mu = LeverageRidge(X.T @ X, X.T @ y, 3.0), 2.0, 0.4
     x, t, rng, draws = np.array([0.9, 0.8]), -1.0, np.random.default_rng(4), 200_000
     known = _statistics(fit.adding(x[None], np.array([t])))
     tables = [(X.T @ X + 3 * np.eye(2), X.T @ y)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms.output_perturbation.event import SHAPES
-from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.leverage import LeverageRidge
 from discreet.per_instance.smooth import (
     PROBLEMS,
     Huber,
@@ -64,11 +64,11 @@ def test_e19_which_leverage_is_which():
     """The fit that holds the row has the smaller one; section 3 of wang2017 swaps theorem 14's symbols for them."""
     X, y = table("ridge")
     x = np.array([0.9, -0.9, 0.5])
-    outside = Ridge(X.T @ X, X.T @ y, 0.5).adding(x[None], np.zeros(1)).leverage[0]
+    outside = LeverageRidge(X.T @ X, X.T @ y, 0.5).adding(x[None], np.zeros(1)).leverage[0]
     X1, y1 = np.vstack([X, x]), np.append(y, 0.0)
     inside = x @ np.linalg.solve(X1.T @ X1 + 0.5 * np.eye(3), x)
     assert inside == pytest.approx(outside / (1 + outside))
-    assert Ridge(X1.T @ X1, X1.T @ y1, 0.5).without(X1, y1).leverage[-1] == pytest.approx(outside)
+    assert LeverageRidge(X1.T @ X1, X1.T @ y1, 0.5).without(X1, y1).leverage[-1] == pytest.approx(outside)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -77,7 +77,7 @@ def test_ridge_sensitivities_three_ways(shape):
     A = shape_matrix(shape, X.T @ X + 0.5 * np.eye(3))
     refits = sensitivities(PROBLEMS["ridge"], X, y, 0.5, A)
     assert one_step(PROBLEMS["ridge"], X, y, 0.5, A) == pytest.approx(refits, rel=1e-9)
-    assert Ridge(X.T @ X, X.T @ y, 0.5).without(X, y, A).shift == pytest.approx(refits, rel=1e-9)
+    assert LeverageRidge(X.T @ X, X.T @ y, 0.5).without(X, y, A).shift == pytest.approx(refits, rel=1e-9)
     assert kernel_ridge(X @ X.T, y, 0.5, shape) == pytest.approx(refits, rel=1e-9)  # a linear kernel is ridge
 
 

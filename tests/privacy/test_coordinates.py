@@ -13,12 +13,12 @@ from scipy.optimize import minimize
 from tables import encode
 
 from discreet import Domain
-from discreet.data.reading import Unread
-from discreet.data.stages import meat, staged
+from discreet.data.reading import Table
+from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import (
     MOST_EXPONENT,
     ROOM_BITS,
-    Chart,
+    CoordinateMap,
     Coordinates,
     Directions,
     scores,
@@ -41,20 +41,20 @@ def table_of(d, m, *, intercept=True):
     return domain, domain.design_names([f"x{i}" for i in range(d)]), [f"y{j}" for j in range(m)]
 
 
-def random_stage(rng, d=3, m=1, q=None, radius=None, widths=None, intercept=True, lengths=()):
-    """A stage; edges between lengths are in units of its radius."""
+def random_stage(rng, d=3, m=1, q=None, radius=None, widths=None, intercept=True, row_norms=()):
+    """A stage; edges between row norms are in units of its radius."""
     domain, design, outcomes = table_of(d, m, intercept=intercept)
     q = len(design) if q is None else q
     P = rng.normal(size=(len(design), q)) * np.exp(rng.normal(size=q))
     theta = rng.normal(size=(len(design), m)) / 3
     radius = math.exp(rng.normal()) if radius is None else radius
     widths = [[float(math.exp(rng.normal(-1)))] for _ in range(m)] if widths is None else widths
-    return domain, Coordinates.rounded(design, outcomes, P, theta, radius, widths, [radius * e for e in lengths])
+    return domain, Coordinates.rounded(design, outcomes, P, theta, radius, widths, [radius * e for e in row_norms])
 
 
-def turned(stage, domain, A):
+def rotated(stage, domain, A):
     """u and e of encoded rows, a line each, in units of u and e."""
-    found = Chart(stage, domain, max(len(A), 1)).turn(A)
+    found = CoordinateMap(stage, domain, max(len(A), 1)).rotate(A)
     return found.U.T / ONE, found.E.T / ONE
 
 
@@ -148,7 +148,7 @@ def test_no_rows_move_statistics_further_than_is_stated(case, seed, neighbors):
     domain, stage = random_stage(rng, **case)
     sets = [[block] for block in blocks_of(stage)] + [blocks_of(stage, sds) for sds in SDS]
     rows = [corners(domain, rng)] + [searched(domain, stage, blocks, neighbors, rng, 2) for blocks in sets]
-    U, E = turned(stage, domain, encode(domain, dict(zip(domain.columns, np.concatenate(rows).T, strict=True))))
+    U, E = rotated(stage, domain, encode(domain, dict(zip(domain.columns, np.concatenate(rows).T, strict=True))))
     for blocks in sets:
         claimed, change = sensitivity.mu(blocks, stage, neighbors), largest(blocks, neighbors, U, E)
         assert change <= claimed
@@ -165,7 +165,7 @@ def test_each_stated_value_is_reached(kind, m, neighbors):
     stage = Coordinates.rounded(design, outcomes, np.eye(3), np.zeros((3, m)), 1e-6, [[1e-9]] * m)
     x = [*np.eye(3), *-np.eye(3), [0.5, 0.5, 0.5]]
     rows = [(*a, *b) for a in x for b in itertools.product((-1.0, 0.0, 1.0), repeat=m)]
-    U, E = turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True))))
+    U, E = rotated(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True))))
     block, *_ = (block for block in blocks_of(stage) if block.statistic == kind)
     claimed, change = sensitivity.sensitivity(block, stage, neighbors), largest([block], neighbors, U, E)
     expected = {"gram": (1, math.sqrt(2)), "cross": (math.sqrt(m), 2 * math.sqrt(m)), "squares": (math.sqrt(m),) * 2}
@@ -182,7 +182,7 @@ def test_the_joint_value_is_reached_at_the_best_angle(sd, m):
     blocks = blocks_of(stage, (math.sqrt(2), sd * math.sqrt(m), 1.0, 1.0))[:2]
     angles = np.linspace(0, math.pi, 4001)
     rows = [(math.cos(a), math.sin(a), *([s] * m)) for a in angles for s in (-1.0, 1.0)]
-    V = moved(blocks, *turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True)))))
+    V = moved(blocks, *rotated(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True)))))
     change, claimed = float(np.linalg.norm(V - V[0], axis=1).max()), sensitivity.mu(blocks, stage, "replace-one")
     assert change <= claimed <= change * (1 + 1e-5)
     a, b = 1.0, 2 / sd**2
@@ -195,8 +195,8 @@ def test_counts_of_residuals_move_by_one_or_two(neighbors):
     rng = np.random.default_rng(0)
     domain, stage = random_stage(rng, widths=[[0.01, 0.1, 0.3, 1.0]])
     rows = dict(zip(domain.columns, corners(domain, rng).T, strict=True))
-    chart, A = Chart(stage, domain, 1), encode(domain, rows)
-    own = np.array([chart.counts(chart.turn(row[None]).V)[0] for row in A])
+    coordinate_map, A = CoordinateMap(stage, domain, 1), encode(domain, rows)
+    own = np.array([coordinate_map.counts(coordinate_map.rotate(row[None]).V)[0] for row in A])
     assert (own.sum(axis=1) == 1).all()
     assert (own.sum(axis=0) > 0).all()
     change = largest_of_counts(own, neighbors)
@@ -213,16 +213,16 @@ EDGES = (1.0, 1.5, 2.0, 3.0)
 
 
 def parts_of(stage, domain, A):
-    """Which counts of lengths each row adds to, found row by row."""
-    chart = Chart(stage, domain, 1)
-    return np.array([chart.lengths(chart.turn(row[None]).lengths) for row in A])
+    """Which counts of row norms each row adds to, found row by row."""
+    coordinate_map = CoordinateMap(stage, domain, 1)
+    return np.array([coordinate_map.row_norms(coordinate_map.rotate(row[None]).row_norms) for row in A])
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_of_lengths_move_by_one_or_two(seed, neighbors):
+def test_counts_of_row_norms_move_by_one_or_two(seed, neighbors):
     rng = np.random.default_rng(seed)
-    domain, stage = random_stage(rng, radius=1.0, lengths=EDGES)
+    domain, stage = random_stage(rng, radius=1.0, row_norms=EDGES)
     own = parts_of(stage, domain, encode(domain, dict(zip(domain.columns, corners(domain, rng).T, strict=True))))
     assert (own.sum(axis=1) == 1).all()
     assert np.count_nonzero(own.sum(axis=0)) >= 3
@@ -233,14 +233,14 @@ def test_counts_of_lengths_move_by_one_or_two(seed, neighbors):
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_lengths_and_all_else_together_move_no_further_than_is_stated(case, neighbors):
+def test_row_norms_and_all_else_together_move_no_further_than_is_stated(case, neighbors):
     """A longer row may be in another part, and u and e may be the worst at once."""
     rng = np.random.default_rng(7)
-    domain, stage = random_stage(rng, **case, lengths=EDGES)
+    domain, stage = random_stage(rng, **case, row_norms=EDGES)
     others = [blocks_of(stage, sds) for sds in SDS]
     rows = [corners(domain, rng)] + [searched(domain, stage, blocks, neighbors, rng, 2) for blocks in others]
     A = encode(domain, dict(zip(domain.columns, np.concatenate(rows).T, strict=True)))
-    L, (U, E) = parts_of(stage, domain, A), turned(stage, domain, A)
+    L, (U, E) = parts_of(stage, domain, A), rotated(stage, domain, A)
     for blocks in others:
         for sd in (0.3, 3.0):
             V = np.column_stack([moved(blocks, U, E), L / sd])
@@ -261,11 +261,11 @@ def test_rows_on_an_edge_are_within_it():
     assert [int(c) >> 40 for c in sums.integers(stage_block(stage, "lengths"))[0]] == [2, 2, 2, 1]
 
 
-def test_lengths_are_those_of_a_stage_with_edges():
+def test_row_norms_are_those_of_a_stage_with_edges():
     domain, stage = random_stage(np.random.default_rng(0))
     with pytest.raises(ParameterError, match="edges"):
         stage_block(stage, "lengths")
-    block = stage_block(random_stage(np.random.default_rng(0), lengths=EDGES)[1], "lengths")
+    block = stage_block(random_stage(np.random.default_rng(0), row_norms=EDGES)[1], "lengths")
     for own in (block, stage_block(stage, "meat", ["y0"])):
         with pytest.raises(ValueError, match="only a stage"):
             sensitivity.sensitivity(own, domain)
@@ -288,10 +288,10 @@ def test_names_of_outcomes_do_not_matter(neighbors):
 
 
 STAGES = {
-    "wide": {"d": 70, "m": 2, "widths": [[0.01, 0.1, 1.0], [0.5]], "lengths": (1.0, 8.0, 16.0, 32.0)},
+    "wide": {"d": 70, "m": 2, "widths": [[0.01, 0.1, 1.0], [0.5]], "row_norms": (1.0, 8.0, 16.0, 32.0)},
     "narrow": {"d": 3, "m": 1, "widths": [[0.01, 0.1]]},
-    "no outcome": {"d": 5, "m": 0, "lengths": EDGES},
-    "sphere": {"d": 40, "m": 1, "radius": 1e-9, "widths": [[1e-10, 1e-9]], "lengths": (1e9, 5e9, 1e10)},
+    "no outcome": {"d": 5, "m": 0, "row_norms": EDGES},
+    "sphere": {"d": 40, "m": 1, "radius": 1e-9, "widths": [[1e-10, 1e-9]], "row_norms": (1e9, 5e9, 1e10)},
 }
 
 
@@ -313,28 +313,28 @@ def test_a_row_is_the_same_wherever_it_stands(case, shape):
         P, theta = triangular(stage.P.floats), stage.theta.floats
         if shape == "along the columns":
             P, theta = centred(len(P)), theta * (np.arange(len(theta)) == 0)[:, None]
-        sizes = stage.radius, stage.widths, stage.lengths
+        sizes = stage.radius, stage.widths, stage.row_norms
         stage = Coordinates.rounded(stage.design, stage.outcomes, P, theta, *sizes)
     A = np.rint(rng.uniform(-1, 1, (300, len(domain.entries))) * ONE)
     A[:, 0] = ONE
 
-    def rows(chart, part):
-        found = chart.turn(part)
+    def rows(coordinate_map, part):
+        found = coordinate_map.rotate(part)
         products = [scores(found.U, e) for e in found.E]
-        return np.concatenate([found.both, found.V, found.lengths[None], *products]).T.copy()
+        return np.concatenate([found.both, found.V, found.row_norms[None], *products]).T.copy()
 
-    expected = np.concatenate([rows(Chart(stage, domain, 1), A[i : i + 1]) for i in range(len(A))])
-    chart = Chart(stage, domain, 512)
+    expected = np.concatenate([rows(CoordinateMap(stage, domain, 1), A[i : i + 1]) for i in range(len(A))])
+    coordinate_map = CoordinateMap(stage, domain, 512)
     for order in ("C", "F"):
         B = np.asarray(A, order=order)
         for size in (1, 2, 3, 7, 8, 16, 31, 100, 257, 300):
-            parts = [rows(chart, B[i : i + size]) for i in range(0, len(B), size)]
+            parts = [rows(coordinate_map, B[i : i + size]) for i in range(0, len(B), size)]
             assert np.array_equal(np.concatenate(parts), expected)
         for step in (2, 5):
-            assert np.array_equal(rows(chart, B[::step]), expected[::step])
-        assert np.array_equal(rows(chart, B[::-1]), expected[::-1])
+            assert np.array_equal(rows(coordinate_map, B[::step]), expected[::step])
+        assert np.array_equal(rows(coordinate_map, B[::-1]), expected[::-1])
     shuffled = rng.permutation(len(A))
-    assert np.array_equal(rows(chart, A[shuffled]), expected[shuffled])
+    assert np.array_equal(rows(coordinate_map, A[shuffled]), expected[shuffled])
 
 
 def test_parts_of_a_matrix_give_the_same_rows():
@@ -343,12 +343,12 @@ def test_parts_of_a_matrix_give_the_same_rows():
     domain, stage = random_stage(rng, d=90, m=1)
     P = triangular(stage.P.floats)
     whole = Coordinates.rounded(stage.design, stage.outcomes, P, stage.theta.floats, 0.5, [[0.5]])
-    chart = Chart(whole, domain, 64)
-    assert len(chart._parts) > 1
+    coordinate_map = CoordinateMap(whole, domain, 64)
+    assert len(coordinate_map._parts) > 1
     A = np.rint(rng.uniform(-1, 1, (64, len(domain.entries))) * ONE)
-    found = chart.turn(A).both.copy()
-    chart._parts = [(slice(0, 92), slice(0, 92), _matrix(whole, domain))]
-    assert np.array_equal(chart.turn(A).both, found)
+    found = coordinate_map.rotate(A).both.copy()
+    coordinate_map._parts = [(slice(0, 92), slice(0, 92), _matrix(whole, domain))]
+    assert np.array_equal(coordinate_map.rotate(A).both, found)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -360,12 +360,14 @@ def test_rows_along_the_columns_need_no_matrix(intercept):
     A = np.rint(rng.uniform(-1, 1, (64, len(domain.entries))) * ONE)
     A[:, 0] = ONE
     for axes in (P, P[:, ::-1], P[:, :1], np.eye(d)):
-        chart = Chart(Coordinates.rounded(stage.design, stage.outcomes, axes, theta, 0.5, [[0.5]]), domain, 64)
-        assert chart._alone is not None
-        found = chart.turn(A).both.copy()
-        chart._alone = None
-        assert np.array_equal(chart.turn(A).both, found)
-    assert Chart(stage, domain, 64)._alone is None
+        coordinate_map = CoordinateMap(
+            Coordinates.rounded(stage.design, stage.outcomes, axes, theta, 0.5, [[0.5]]), domain, 64
+        )
+        assert coordinate_map._alone is not None
+        found = coordinate_map.rotate(A).both.copy()
+        coordinate_map._alone = None
+        assert np.array_equal(coordinate_map.rotate(A).both, found)
+    assert CoordinateMap(stage, domain, 64)._alone is None
 
 
 def _matrix(stage, domain):
@@ -385,8 +387,8 @@ def test_products_are_exact(seed):
     A[0], A[1] = ONE, -ONE
     signs = np.sign(stage.P.floats[:, 0])
     A[2, domain.indices(stage.design)] = signs * ONE
-    chart = Chart(stage, domain, 9)
-    whole = [(slice(0, 23), slice(0, 23), np.concatenate([W for _, _, W in chart._parts]))]
+    coordinate_map = CoordinateMap(stage, domain, 9)
+    whole = [(slice(0, 23), slice(0, 23), np.concatenate([W for _, _, W in coordinate_map._parts]))]
     Z = whole[0][2] @ A.T
     for row, z in zip(A, Z.T, strict=True):
         x = [Fraction(int(row[i])) for i in domain.indices(stage.design)]
@@ -405,13 +407,13 @@ def test_u_and_e_are_what_the_formulas_say(case):
     domain, stage = random_stage(rng, **case)
     A = np.rint(rng.uniform(-1, 1, (20, len(domain.entries))) * ONE)
     A[:, 0] = ONE
-    found = Chart(stage, domain, 20).turn(A)
+    found = CoordinateMap(stage, domain, 20).rotate(A)
     with mpmath.workdps(60):
         for n, row in enumerate(A):
             x = [mpmath.mpf(int(row[i])) for i in domain.indices(stage.design)]
             z = [mpmath.fsum(p * a for p, a in zip(column, x, strict=True)) for column in stage.P.floats.T.tolist()]
             length = max(mpmath.sqrt(mpmath.fsum(a * a for a in z)), mpmath.mpf(stage.radius) * ONE)
-            assert abs(length - found.lengths[n]) <= 1e-14 * length
+            assert abs(length - found.row_norms[n]) <= 1e-14 * length
             w = mpmath.mpf(stage.radius) * ONE / length
             assert all(abs(a * ONE / length - b) <= 0.5 + 1e-6 for a, b in zip(z, found.U[:, n], strict=True))
             start = 0
@@ -455,7 +457,7 @@ def test_bounds_hold_after_rounding_whatever_the_stage(d, q):
         theta = rng.normal(size=(len(design), 1)) * 2.0 ** rng.integers(-30, 20)
         stage = Coordinates.rounded(design, outcomes, P, theta, radius, [[b, 2 * b]])
         with np.errstate(all="raise", under="ignore"):
-            found = Chart(stage, domain, len(A)).turn(A)
+            found = CoordinateMap(stage, domain, len(A)).rotate(A)
         assert np.isfinite(found.both).all()
         assert (found.both == np.rint(found.both)).all()
         assert (np.abs(found.both) <= ONE).all()
@@ -472,7 +474,7 @@ def test_a_tiny_radius_puts_every_row_on_the_sphere():
     domain, stage = random_stage(rng, d=8, radius=TINY)
     A = np.rint(rng.uniform(-1, 1, (500, len(domain.entries))) * ONE)
     A[:, 0] = ONE
-    U, _ = turned(stage, domain, A)
+    U, _ = rotated(stage, domain, A)
     assert np.linalg.norm(U, axis=1) == pytest.approx(np.ones(500), abs=2e-6)
 
 
@@ -480,7 +482,7 @@ def test_a_row_of_nothing_stays_nothing():
     domain, design, outcomes = table_of(2, 1, intercept=False)
     for radius in (TINY, 1.0):
         stage = Coordinates.rounded(design, outcomes, np.eye(2), np.zeros((2, 1)), radius, [[1.0]])
-        U, E = turned(stage, domain, np.array([[ONE, 0, 0, 0.5 * ONE]]))
+        U, E = rotated(stage, domain, np.array([[ONE, 0, 0, 0.5 * ONE]]))
         assert U.tolist() == [[0.0, 0.0]]
         assert E.tolist() == [[0.5]]  # its weight is 1
 
@@ -490,7 +492,7 @@ def test_rows_that_rounding_pushed_out_would_be_set_to_0(monkeypatch):
     domain, stage = random_stage(rng, d=8, radius=TINY)
     monkeypatch.setattr(Coordinates, "norm_squared_lattice", (1 << 40) - (1 << 21))
     A = np.rint(rng.uniform(-1, 1, (50, len(domain.entries))) * ONE)
-    U, _ = turned(stage, domain, A)
+    U, _ = rotated(stage, domain, A)
     assert np.count_nonzero((U == 0).all(axis=1)) > 0
 
 
@@ -503,15 +505,15 @@ def people(rng, n, d, m):
 
 
 def read(frame, domain, stage, n_jobs=1):
-    return staged(Unread.of(frame, domain, n_jobs), stage)
+    return staged(Table.of(frame, domain, n_jobs), stage)
 
 
-def read_meat(frame, domain, stage, n_jobs=1):
+def read_score_products(frame, domain, stage, n_jobs=1):
     """Sums of scores at the narrowest half widths, which clip most residuals."""
-    return meat(Unread.of(frame, domain, n_jobs), stage, [0] * len(stage.outcomes))
+    return score_products(Table.of(frame, domain, n_jobs), stage, [0] * len(stage.outcomes))
 
 
-@pytest.mark.parametrize("read", [read, read_meat])
+@pytest.mark.parametrize("read", [read, read_score_products])
 @pytest.mark.parametrize("neighbors", ["add", "replace"])
 @pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
 def test_one_row_changes_the_sums_by_its_own_products(case, neighbors, read):
@@ -534,7 +536,7 @@ def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
     rng = np.random.default_rng(3)
     domain, stage = random_stage(rng, **case)
     frame = people(rng, 20_000, case["d"], case["m"])
-    expected, products = read(frame, domain, stage), read_meat(frame, domain, stage)
+    expected, products = read(frame, domain, stage), read_score_products(frame, domain, stage)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=777)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     offers = {
@@ -549,16 +551,16 @@ def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
     }
     for name, (offer, jobs) in offers.items():
         assert read(offer, domain, stage, jobs) == expected, name
-        assert read_meat(offer, domain, stage, jobs) == products, name
+        assert read_score_products(offer, domain, stage, jobs) == products, name
 
 
 def test_sums_are_those_of_python_integers():
     rng = np.random.default_rng(4)
-    domain, stage = random_stage(rng, d=4, m=2, widths=[[0.05, 0.2, 0.9], [0.3]], radius=1.0, lengths=EDGES)
+    domain, stage = random_stage(rng, d=4, m=2, widths=[[0.05, 0.2, 0.9], [0.3]], radius=1.0, row_norms=EDGES)
     frame = people(rng, 3000, 4, 2)
     sums = read(frame, domain, stage)
-    chart = Chart(stage, domain, len(frame))
-    found = chart.turn(encode(domain, {name: frame[name].to_numpy() for name in frame}))
+    coordinate_map = CoordinateMap(stage, domain, len(frame))
+    found = coordinate_map.rotate(encode(domain, {name: frame[name].to_numpy() for name in frame}))
     U, E = (part.astype(np.int64).astype(object) for part in (found.U, found.E))
     i, j = np.triu_indices(5, k=1)
     S = U @ U.T
@@ -575,7 +577,7 @@ def test_sums_are_those_of_python_integers():
             assert squares.tolist() == (own[places] ** 2).sum(axis=1).tolist()
         for name, e in zip(stage.outcomes, own, strict=True):
             S = np.array([[round(Fraction(a * b, 1 << 20)) for a, b in zip(u, e, strict=True)] for u in U], object)
-            products = meat(Unread.of(frame, domain, 1), stage, chosen)
+            products = score_products(Table.of(frame, domain, 1), stage, chosen)
             diagonal, upper = products.integers(stage_block(stage, "meat", [name]))
             assert diagonal.tolist() == np.diag(S @ S.T).tolist()
             assert upper.tolist() == (S @ S.T)[i, j].tolist()
@@ -588,15 +590,15 @@ def test_sums_are_those_of_python_integers():
     Z = encode(domain, {name: frame[name].to_numpy() for name in frame})[:, domain.indices(stage.design)] / ONE
     squares = ((Z @ stage.P.floats) ** 2).sum(axis=1)
     outside = [np.count_nonzero(squares > edge**2) for edge in EDGES]
-    (lengths,) = sums.integers(stage_block(stage, "lengths"))
-    assert lengths.tolist() == [int(c) << 40 for c in -np.diff([3000, *outside, 0])]
+    (row_norms,) = sums.integers(stage_block(stage, "lengths"))
+    assert row_norms.tolist() == [int(c) << 40 for c in -np.diff([3000, *outside, 0])]
     assert sums.count == 3000
     with pytest.raises(IndexError):
         sums.integers(stage_block(stage, "cross", ["y0"]), (3, 0))
     with pytest.raises(ValueError, match="no such"):
         sums.integers(stage_block(stage, "meat", ["y0"]), (0, 0))
     with pytest.raises(IndexError):
-        meat(Unread.of(frame, domain, 1), stage, (3, 0))
+        score_products(Table.of(frame, domain, 1), stage, (3, 0))
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -604,17 +606,17 @@ def test_inner_rows_are_those_whose_residuals_are_not_clipped(place):
     rng = np.random.default_rng(11)
     domain, stage = random_stage(rng, m=1, widths=[[0.01, 0.1, 0.4, 3.0]])
     frame = pd.DataFrame({name: rng.uniform(-1, 1, 500) for name in domain.columns})
-    found = Chart(stage, domain, 500).turn(encode(domain, {name: frame[name].to_numpy() for name in frame}))
+    found = CoordinateMap(stage, domain, 500).rotate(encode(domain, {name: frame[name].to_numpy() for name in frame}))
     inner = np.abs(found.E[place]) < ONE
     U = found.U.astype(np.int64).astype(object)[:, inner]
     assert 0 < inner.sum() < 500 or place > 1
-    sums, block = meat(Unread.of(frame, domain, 1), stage, [place]), stage_block(stage, "inner", ["y0"])
+    sums, block = score_products(Table.of(frame, domain, 1), stage, [place]), stage_block(stage, "inner", ["y0"])
     diagonal, upper = sums.integers(block)
     S = U @ U.T
     assert diagonal.tolist() == np.diag(S).tolist()
     assert upper.tolist() == S[np.triu_indices(len(S), k=1)].tolist()
-    first = staged(Unread.of(frame, domain, 1), stage, gram=False)
-    whole = staged(Unread.of(frame, domain, 1), stage)
+    first = staged(Table.of(frame, domain, 1), stage, gram=False)
+    whole = staged(Table.of(frame, domain, 1), stage)
     for kind in ("counts", "cross", "squares"):
         own = stage_block(stage, kind, ["y0"])
         assert all(map(np.array_equal, first.integers(own, [place]), whole.integers(own, [place])))
@@ -624,12 +626,12 @@ def test_inner_rows_are_those_whose_residuals_are_not_clipped(place):
 
 def test_rows_that_lack_a_value_do_not_count():
     rng = np.random.default_rng(6)
-    domain, stage = random_stage(rng, d=3, m=1, lengths=EDGES)
+    domain, stage = random_stage(rng, d=3, m=1, row_norms=EDGES)
     frame = people(rng, 500, 3, 1)
     holes = frame.copy()
     holes.loc[::7, "x1"], holes.loc[::11, "y0"] = np.nan, np.nan
     dropping = Domain(domain.columns, missing="drop")
-    for sums in (read, read_meat):
+    for sums in (read, read_score_products):
         assert sums(holes, dropping, stage) == sums(holes.dropna(), dropping, stage)
     assert read(holes.dropna(), domain, stage).count == len(holes.dropna())
 
@@ -637,7 +639,7 @@ def test_rows_that_lack_a_value_do_not_count():
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize("read", [read, read_meat])
+@pytest.mark.parametrize("read", [read, read_score_products])
 def test_sums_are_confidential(read):
     import pickle
 
@@ -681,13 +683,13 @@ BAD = {
     "widths twice": lambda: stage_with(widths=[[1.0, 1.0]]),
     "no width": lambda: stage_with(widths=[[]]),
     "many widths": lambda: stage_with(widths=[np.arange(1.0, 66.0).tolist()]),
-    "edges fall": lambda: stage_with(lengths=[2.0, 1.0]),
-    "edges twice": lambda: stage_with(lengths=[2.0, 2.0]),
-    "an edge below the radius": lambda: stage_with(lengths=[0.999, 2.0]),
-    "an edge of 0": lambda: stage_with(lengths=[0.0]),
-    "an edge nan": lambda: stage_with(lengths=[math.nan]),
-    "an edge inf": lambda: stage_with(lengths=[1.0, math.inf]),
-    "many edges": lambda: stage_with(lengths=np.arange(1.0, 66.0)),
+    "edges fall": lambda: stage_with(row_norms=[2.0, 1.0]),
+    "edges twice": lambda: stage_with(row_norms=[2.0, 2.0]),
+    "an edge below the radius": lambda: stage_with(row_norms=[0.999, 2.0]),
+    "an edge of 0": lambda: stage_with(row_norms=[0.0]),
+    "an edge nan": lambda: stage_with(row_norms=[math.nan]),
+    "an edge inf": lambda: stage_with(row_norms=[1.0, math.inf]),
+    "many edges": lambda: stage_with(row_norms=np.arange(1.0, 66.0)),
     "widths of two": lambda: stage_with(widths=[[1.0], [1.0]]),
     "huge model": lambda: stage_with(theta=[[1e10], [0.0]]),
     "no coordinates": lambda: stage_with(P=np.empty((2, 0))),
@@ -697,8 +699,10 @@ BAD = {
 }
 
 
-def stage_with(design=("(intercept)", "x0"), P=None, theta=((0.0,), (0.0,)), radius=1.0, widths=((1.0,),), lengths=()):
-    return Coordinates.rounded(design, ["y0"], np.eye(2) if P is None else P, theta, radius, widths, lengths)
+def stage_with(
+    design=("(intercept)", "x0"), P=None, theta=((0.0,), (0.0,)), radius=1.0, widths=((1.0,),), row_norms=()
+):
+    return Coordinates.rounded(design, ["y0"], np.eye(2) if P is None else P, theta, radius, widths, row_norms)
 
 
 @pytest.mark.parametrize("make", BAD.values(), ids=BAD.keys())
@@ -711,11 +715,11 @@ def test_stages_of_other_columns_are_refused():
     domain, _, _ = table_of(1, 1)
     for stage in (stage_with(design=["(intercept)", "z"]), stage_with(design=["(intercept)", "x1"])):
         with pytest.raises(DomainError, match="does not have"):
-            Chart(stage, domain, 1)
+            CoordinateMap(stage, domain, 1)
     two = Domain({"x0": (0, 1), "c": ["a", "b", "c"]})
     levels = Coordinates.rounded(["x0", "c[b]"], ["c[c]"], np.eye(2), np.zeros((2, 1)), 1.0, [[1.0]])
     with pytest.raises(DomainError, match="outcome and feature"):
-        Chart(levels, two, 1)
+        CoordinateMap(levels, two, 1)
 
 
 def test_rounding_keeps_what_it_can():
@@ -729,7 +733,7 @@ def test_rounding_keeps_what_it_can():
 
 
 @pytest.mark.parametrize(("d", "q"), [(1, 1), (5, 5), (7, 3), (40, 40)])
-def test_a_triangle_has_the_same_lengths(d, q):
+def test_a_triangle_has_the_same_row_norms(d, q):
     P = np.random.default_rng(d).normal(size=(d, q))
     T = triangular(P)
     assert T.shape == P.shape

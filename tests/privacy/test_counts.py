@@ -11,7 +11,7 @@ import pytest
 
 from discreet import Domain, DPLinearRegression
 from discreet.data.moments import counted
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.domain.cells import BINS, is_span
 from discreet.domain.encoding import ONE
 from discreet.drivers.run import run
@@ -35,7 +35,7 @@ RELATIONS = ["add-remove", "replace-one"]
 def exact_counts(domain, y, column="y"):
     """Exact counts of outcomes, from the real reader."""
     frame = pd.DataFrame({name: np.zeros(len(y)) for name in domain.columns} | {column: y})
-    return counted(Unread.of(frame, domain), column)[0].integers().astype(int)
+    return counted(Table.of(frame, domain), column)[0].integers().astype(int)
 
 
 DOMAINS = {
@@ -126,7 +126,7 @@ def test_counts_of_a_span_are_exact_and_move_by_one_row(name, span):
 
 def histogram_of(domain, y):
     frame = pd.DataFrame({"x": np.zeros(len(y)), "y": y})
-    return counted(Unread.of(frame, domain, 1), "y")[0]
+    return counted(Table.of(frame, domain, 1), "y")[0]
 
 
 @pytest.mark.parametrize(("i", "j"), [(0, 16), (3, 9), (7, 8), (0, 1), (15, 16), (2, 14)])
@@ -173,7 +173,7 @@ def test_counts_are_the_same_from_every_source(source):
     offered = {"array": np.column_stack([X, y]), "pair": (X, y), "frame": frame, "arrow": pa.table(frame)}[source]
     z = np.rint((np.clip(y[~np.isnan(y)], -4, 12) - 4) / 8 * ONE) / ONE
     expected = np.histogram(z, EDGES)[0]
-    assert (counted(Unread.of(offered, domain), "y")[0].integers() == expected).all()
+    assert (counted(Table.of(offered, domain), "y")[0].integers() == expected).all()
 
 
 # -------------------------------------------------------------------- the noise that is really there
@@ -200,7 +200,7 @@ class CountsAlone(Recipe):
 def released(domain, y, relation, seed):
     """Many draws of the noisy counts of one table."""
     frame, source = pd.DataFrame({"x": np.zeros(len(y)), "y": y}), np.random.default_rng(seed)
-    histogram, moments = counted(Unread.of(frame, domain), "y")
+    histogram, moments = counted(Table.of(frame, domain), "y")
     found = []
     for _ in range(RUNS):
         session = Session(PROMISE[relation], "test", None, source)

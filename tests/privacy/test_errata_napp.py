@@ -8,10 +8,10 @@ from scipy.special import ndtr
 
 from discreet import NAPP, NappAugmentation, NappConstants
 from discreet.families.logistic import Logistic
-from discreet.mechanisms.napp.algorithm import Plan, Squares, iterate, recycle
+from discreet.mechanisms.napp.algorithm import NAPPPlan, SquaredLosses, iterate, recycle
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.mechanisms.napp.event import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
-from discreet.mechanisms.napp.release import Draws
+from discreet.mechanisms.napp.release import NAPPDraws
 from discreet.privacy import gdp
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0
@@ -28,8 +28,8 @@ def thetas(rows, grid, Lambda, *, selection=False, T=80):
     """
     (x, y), d = np.array(rows).T, len(grid)
     slopes = np.ones(d, dtype=bool)
-    plan = Plan("linear", Regularizer("lasso", Lambda), LAMBDA_0, slopes, selection=selection, n_e=None, T=T)
-    data = Squares(np.eye(d) * (x @ x), np.full(d, x @ y, dtype=float), 0.0)
+    plan = NAPPPlan("linear", Regularizer("lasso", Lambda), LAMBDA_0, slopes, selection=selection, n_e=None, T=T)
+    data = SquaredLosses(np.eye(d) * (x @ x), np.full(d, x @ y, dtype=float), 0.0)
     return iterate(data, None, plan, np.array(grid, dtype=float), RNG).thetas[-1]
 
 
@@ -150,9 +150,9 @@ def test_e13_as_printed_half_is_retrieved_where_there_is_nothing():
 
 def test_e13_all_weights_must_exceed():
     """The text after proposition 6 takes the least over those j that exceed Lambda_0: one is enough to retrieve."""
-    data = Squares(np.diag([100.0, 100.0]), np.array([900.0, 1.0]), 0.0)
-    plan = Plan("linear", Regularizer("lasso", 3.0), LAMBDA_0, np.array([True, True]), n_e=None)
-    found = recycle(data, None, plan, Draws(np.zeros(2), RNG, 0.5, 0, lambda more: 1.0))
+    data = SquaredLosses(np.diag([100.0, 100.0]), np.array([900.0, 1.0]), 0.0)
+    plan = NAPPPlan("linear", Regularizer("lasso", 3.0), LAMBDA_0, np.array([True, True]), n_e=None)
+    found = recycle(data, None, plan, NAPPDraws(np.zeros(2), RNG, 0.5, 0, lambda more: 1.0))
     w = found.run.weights
     assert w[0] == LAMBDA_0 < w[1]
     assert found.retrieved == []
@@ -167,10 +167,10 @@ def test_e13_rescaling_does_not_compound():
         factors.append(0.5 / (0.5 + more))
         return factors[-1]
 
-    data = Squares(np.diag([50.0, 60.0]), np.array([4.0, 5.0]), 0.0)
-    plan = Plan("linear", Regularizer("lasso", 1.0), LAMBDA_0, np.array([True, True]), n_e=None)
+    data = SquaredLosses(np.diag([50.0, 60.0]), np.array([4.0, 5.0]), 0.0)
+    plan = NAPPPlan("linear", Regularizer("lasso", 1.0), LAMBDA_0, np.array([True, True]), n_e=None)
     b = np.array([0.5, -0.4])
-    found = recycle(data, None, plan, Draws(b, RNG, 0.5, 3, rescale))
+    found = recycle(data, None, plan, NAPPDraws(b, RNG, 0.5, 3, rescale))
     assert len(found.retrieved) >= 2
     assert found.retrieved == sorted(found.retrieved)
     assert found.retrieved[-1] <= 0.5
@@ -183,10 +183,13 @@ def test_e13_rescaling_does_not_compound():
 
 def test_e13_a_returned_budget_depends_on_the_data():
     """Two neighbours of which only one is told that epsilon is smaller."""
-    plan = Plan("linear", Regularizer("lasso", 1.0), LAMBDA_0, ONE, n_e=None)
+    plan = NAPPPlan("linear", Regularizer("lasso", 1.0), LAMBDA_0, ONE, n_e=None)
     left = [
         recycle(
-            Squares(np.array([[S]]), np.array([v]), 0.0), None, plan, Draws(np.zeros(1), RNG, 0.5, 0, lambda m: 1.0)
+            SquaredLosses(np.array([[S]]), np.array([v]), 0.0),
+            None,
+            plan,
+            NAPPDraws(np.zeros(1), RNG, 0.5, 0, lambda m: 1.0),
         )
         for S, v in ((2.0, 3.2), (3.0, 6.2))
     ]

@@ -23,7 +23,7 @@ from discreet import (
     SubsampleAggregate,
 )
 from discreet.data.blocks import block_sums
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import SeededEntropy
@@ -32,9 +32,9 @@ from discreet.mechanisms.gradient_descent.batches_release import _coins, clipped
 from discreet.mechanisms.gradient_descent.event import gradient_change, sampled_curve
 from discreet.mechanisms.output_perturbation.event import output_change, root
 from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
-from discreet.mechanisms.posterior_sampling.release import Ridge
+from discreet.mechanisms.posterior_sampling.release import BoundedRidge
 from discreet.mechanisms.subsample_aggregate.release import _chooser, block_coefficients
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.privacy import gdp, ops
 
 ROWS = 400
@@ -149,8 +149,8 @@ def integral(plan, mu_out, X, y, x, target, epsilon, *, without, count=41):
 def test_the_estimator_of_ada_ops_keeps_its_promise_as_a_whole(name, X, y, x, target):
     model = AdaOPS(epsilon=1.0, delta=1e-3, rows=ROWS, random_state=0).fit_moments(moments(X, y), "y")
     (event,) = model.certificate_.events
-    asked = Asked(("y",), list(model._features), model._check())
-    plan = model._plan(model._subject(domain(X.shape[1]), asked), model._check())
+    spec = FitSpec(("y",), list(model._features), model._check())
+    plan = model._plan(model._subject(domain(X.shape[1]), spec), model._check())
     mu_out = 2 * event.tolerance / event.output
     assert gdp.compose([plan.mu, mu_out]) <= event.mu * (1 + 1e-9)
     for without in (True, False):
@@ -337,7 +337,7 @@ def test_one_row_moves_one_block_and_by_at_most_the_diameter(name, X, y, x, targ
         d = A.shape[1]
         choose = _chooser(3, SeededEntropy(5))
         sums = block_sums(
-            Unread.of((A, b), domain(d)), [*(f"x{i}" for i in range(d)), "y"], 3, choose, 1, lambda part: None
+            Table.of((A, b), domain(d)), [*(f"x{i}" for i in range(d)), "y"], 3, choose, 1, lambda part: None
         )
         both.append(list(block_coefficients(sums, 0.5)))
     moved = [np.linalg.norm((a - b).astype(float)) / 2**24 for a, b in zip(*both, strict=True)]
@@ -375,7 +375,7 @@ def test_computed_coefficients_err_by_less_than_is_declared(shrink):
     X = np.rint(X / 2 * ONE) / ONE
     y = np.rint(rng.uniform(-1, 1, ROWS) * ONE) / ONE
     names = tuple(f"x{i}" for i in range(4))
-    private = Ridge(moments(X, y), names, "y", ROWS)
+    private = BoundedRidge(moments(X, y), names, "y", ROWS)
     for lambda_ in (1e-3, 1.0, 100.0):
         exact = solved(private.S, private.b, lambda_)
         h = lambda_ + max(0.0, float(np.linalg.eigvalsh(private.S)[0]))
@@ -389,7 +389,7 @@ def test_computed_coefficients_err_by_less_than_is_declared(shrink):
 def test_a_draw_has_the_covariance_it_should():
     rng = np.random.default_rng(0)
     X = np.rint(rng.uniform(-0.5, 0.5, (ROWS, 2)) @ [[1.0, 0.5], [0.0, 0.25]] * ONE) / ONE
-    private = Ridge(moments(X, X[:, 0]), ("x0", "x1"), "y", ROWS)
+    private = BoundedRidge(moments(X, X[:, 0]), ("x0", "x1"), "y", ROWS)
     source = SeededEntropy(0)
     drawn = np.array([private.draw(2.0, 1.0, 2.0, 0.5, 1.0, source) for _ in range(20_000)])
     H, theta = ridge(X, X[:, 0], 2.0)

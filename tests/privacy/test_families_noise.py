@@ -10,7 +10,7 @@ from discreet import OPS, AdaOPS, Domain, Moments, NoisyGradientDescent, NoisySG
 from discreet.gate.entropy import entropy
 from discreet.mechanisms.gradient_descent.batches_release import release_batches
 from discreet.mechanisms.gradient_descent.release import release_descent
-from discreet.mechanisms.posterior_sampling.release import Ridge
+from discreet.mechanisms.posterior_sampling.release import BoundedRidge
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (800, 2))
@@ -43,7 +43,7 @@ def ridge(penalty):
 
 @pytest.mark.parametrize(("cls", "runs"), [(OPS, 30), (AdaOPS, 30)])
 def test_noise_hides_where_a_sample_was_rounded(cls, runs, monkeypatch):
-    monkeypatch.setattr(Ridge, "draw", lambda *args: np.full(2, 0.3))
+    monkeypatch.setattr(BoundedRidge, "draw", lambda *args: np.full(2, 0.3))
     found = new_fits(cls, runs)
     is_standard([(fit.coef_ - 0.3) / fit.certificate_.events[0].output for fit in found])
 

@@ -15,9 +15,9 @@ import pytest
 
 from discreet import Domain, Moments, release
 from discreet.data import persons
-from discreet.data.counts import light
-from discreet.data.reading import Unread
-from discreet.data.stages import meat, staged
+from discreet.data.counts import first_pass
+from discreet.data.reading import Table
+from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.privacy import gdp, sensitivity
@@ -84,7 +84,7 @@ def test_sums_are_those_of_weighted_rows_exactly(unit):
     d = len(domain.entries)
     found = Moments.from_source(frame, domain)
     assert (found.integers(*np.indices((d, d))) == wanted).all()
-    (histogram,), margins = light(Unread.of(frame, domain), ["y"])
+    (histogram,), margins = first_pass(Table.of(frame, domain), ["y"])
     assert (margins.integers(np.zeros(d, int), np.arange(d)) == wanted[0]).all()
     assert (margins.integers(np.arange(d), np.arange(d)) == np.diag(wanted)).all()
     assert histogram.integers().sum() == q.sum()
@@ -107,7 +107,7 @@ def test_rows_that_are_dropped_count_for_nothing_and_take_nothing_from_others():
     q, kept = counting(frame, domain), frame.notna().all(axis=1).to_numpy()
     found = Moments.from_source(frame, domain)
     assert found.integers([0], [0])[0] == q[kept].sum() << 40
-    (histogram,), margins = light(Unread.of(frame, domain), ["y"])
+    (histogram,), margins = first_pass(Table.of(frame, domain), ["y"])
     assert margins.integers([0], [0])[0] == q[kept].sum() << 40
     assert histogram.integers().sum() == q.sum()
 
@@ -121,9 +121,9 @@ def test_other_people_change_nothing():
     assert (Moments.from_source(both, DOMAIN).integers(*at) == sum(part.integers(*at) for part in apart)).all()
     with pytest.raises(ParameterError, match="count twice"):
         apart[0] + apart[1]
-    one, two = (staged(Unread.of(t, DOMAIN), STAGE) for t in (frame, more))
-    assert staged(Unread.of(both, DOMAIN), STAGE) == one + two
-    scores = [meat(Unread.of(t, DOMAIN), STAGE, [0], [0.4]) for t in (frame, more, both)]
+    one, two = (staged(Table.of(t, DOMAIN), STAGE) for t in (frame, more))
+    assert staged(Table.of(both, DOMAIN), STAGE) == one + two
+    scores = [score_products(Table.of(t, DOMAIN), STAGE, [0], [0.4]) for t in (frame, more, both)]
     assert scores[0] + scores[1] == scores[2]
 
 
@@ -162,13 +162,13 @@ def test_any_container_and_any_order_give_the_same_sums(tmp_path):
 def test_an_engine_on_disk_gives_the_same_as_memory_and_leaves_nothing(tmp_path, monkeypatch):
     frame = table(np.random.default_rng(6), 5000, 700, missing=True)
     domain = Domain(COLUMNS, **UNIT, **WEIGHTED, missing="drop")
-    wanted = Moments.from_source(frame, domain), meat(Unread.of(frame, domain), STAGE, [1], [0.4])
+    wanted = Moments.from_source(frame, domain), score_products(Table.of(frame, domain), STAGE, [1], [0.4])
     monkeypatch.setattr(persons, "IN_MEMORY", 1000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    opened = Unread.of(frame, domain)
+    opened = Table.of(frame, domain)
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert meat(opened, STAGE, [1], [0.4]) == wanted[1]
+    assert score_products(opened, STAGE, [1], [0.4]) == wanted[1]
     del opened
     assert Moments.from_source(frame, domain) == wanted[0]
     bad = frame.assign(c=frame["c"].where(frame.index < 4999, "secret"))
@@ -267,10 +267,10 @@ def test_no_person_moves_statistics_by_more_than_is_claimed(blocks, neighbors):
         people.append(weights / max(1.0, weights.sum() / M) @ V[rows])
     P = np.array(people)
     claimed = sensitivity.mu(blocks, DOMAIN, neighbors)
-    lengths = np.linalg.norm(P, axis=1)
-    largest = lengths.max()
+    row_norms = np.linalg.norm(P, axis=1)
+    largest = row_norms.max()
     if neighbors == "replace-one":
-        largest = np.sqrt(np.maximum(lengths[:, None] ** 2 + lengths**2 - 2 * P @ P.T, 0)).max()
+        largest = np.sqrt(np.maximum(row_norms[:, None] ** 2 + row_norms**2 - 2 * P @ P.T, 0)).max()
     assert largest <= claimed * (1 + 1e-12)
     assert claimed <= 1.5 * largest
     rows = sensitivity.mu(blocks, DOMAIN.of_rows(), neighbors)
@@ -289,9 +289,9 @@ def test_the_exact_sums_of_one_person_keep_to_the_claims_rounding_included(kind)
             frame = table(rng, n, 1).assign(w=rng.choice([LARGEST, 2.0]))
             frame = pd.concat([frame.iloc[[0]]] * n) if rng.random() < 0.5 else frame
             frame[["x", "y"]] = np.sign(frame[["x", "y"]]) if rng.random() < 0.5 else frame[["x", "y"]]
-            opened = Unread.of(frame, DOMAIN)
+            opened = Table.of(frame, DOMAIN)
             parts = (
-                meat(opened, STAGE, [0], [0.05]).integers(block)
+                score_products(opened, STAGE, [0], [0.05]).integers(block)
                 if kind == "meat"
                 else staged(opened, STAGE).integers(block, [0])
             )

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import NAPP, Domain, DPLinearRegression, Moments
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.data.stages import staged
 from discreet.data.tables import as_features, as_outcomes, open_source
 from discreet.domain.coordinates import Coordinates
@@ -313,12 +313,12 @@ def check(offer, entries, row, domain, places):
     if REFUSED not in found and len(entries) < 3:
         before, after, own = (Moments.from_source(offer(column), domain, n_jobs=1) for column in values)
         assert after == before + own
-        before, after, own = (staged(Unread.of(offer(column), domain, 1), turned(domain)) for column in values)
+        before, after, own = (staged(Table.of(offer(column), domain, 1), rotated(domain)) for column in values)
         assert after == before + own
 
 
 @cache
-def turned(domain):
+def rotated(domain):
     """Coordinates of all columns of a domain, shortened and not."""
     names = [entry.name for entry in domain.entries]
     P = np.random.default_rng(len(names)).normal(size=(len(names), len(names)))

@@ -31,10 +31,12 @@ LIMIT = 120
 """Seconds that one seed may take."""
 
 DRAWN = (
-    "tests/test_properties.py", "tests/test_formula.py", "tests/test_rounding.py", "tests/test_functions.py",
-    "tests/test_encoding.py", "tests/test_derived.py", "tests/test_moments.py", "tests/test_schema.py",
+    "tests/package/test_properties.py", "tests/domain/test_formula.py", "tests/core/test_rounding.py",
+    "tests/domain/test_functions.py",
+    "tests/domain/test_encoding.py", "tests/domain/test_derived.py", "tests/data/test_moments.py",
+    "tests/domain/test_schema.py",
     "tests/contracts/test_files_and_queries.py", "tests/privacy/test_gdp.py", "tests/privacy/test_rows.py",
-    "tests/per_instance/test_gaussian_losses.py", "tests/test_inference.py",
+    "tests/per_instance/test_gaussian_losses.py", "tests/results/test_inference.py",
 )  # fmt: skip
 """Tests whose examples hypothesis draws."""
 
@@ -121,7 +123,7 @@ def fuzz(part: str, seed: int, summary: Summary) -> None:
 def drawn(seed: int, summary: Summary) -> None:
     """Run a file of tests whose examples are drawn, or mutations of documents, with a new seed."""
     rng = random.Random(seed)
-    file = rng.choice([*DRAWN, "tests/test_mutations.py"])
+    file = rng.choice([*DRAWN, "tests/results/test_mutations.py"])
     own = {"HYPOTHESIS_PROFILE": "explore", "DISCREET_MUTATION_SEED": str(seed), "DISCREET_MUTATIONS": str(MUTATIONS)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}", file]
     ran = subprocess.run(command, cwd=ROOT, env=os.environ | own, check=False, capture_output=True, text=True)

@@ -98,7 +98,7 @@ class Workers(Engine):
         """One for each half of the rows."""
         half = self._table.num_rows // 2
         for part in (self._table.slice(0, half), self._table.slice(half)):
-            yield worker.answer(task, part.select(columns).to_batches())
+            yield worker.run(task, part.select(columns).to_batches())
 
 
 def offered(frame: pd.DataFrame, kind: str, folder: Path) -> Any:

@@ -175,7 +175,7 @@ def _command(model: Any, people: Any, text: str, rng: random.Random, folder: Pat
 def _service(model: Any, people: Any, text: str, rng: random.Random, folder: Path) -> list[Any]:
     from discreet.ledger import Ledger
     from discreet.service.core import Service
-    from discreet.service.requests import Fit
+    from discreet.service.requests import FitRequest
     from discreet.service.settings import Settings
     from discreet.service.work import load_release
 
@@ -187,7 +187,7 @@ def _service(model: Any, people: Any, text: str, rng: random.Random, folder: Pat
     service.catalogue.check("people", "soak")
     known = service.people.of_key(service.people.new_key("ada", "analyst", "soak"))
     assert known is not None
-    job, _ = service.submit(known[0], Fit(table="people", formula=text, epsilon=1.0))
+    job, _ = service.submit(known[0], FitRequest(table="people", formula=text, epsilon=1.0))
     while (taken := service.jobs.claim("soak")) is not None:
         service.work.do(taken)
     content = service.jobs.file(job.id, "release.json")

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from discreet.audit.evidence import Evidence, Read
-from discreet.audit.noise import Noise
+from discreet.audit.noise import AuditNoise
 from discreet.audit.paths import Way, offered
-from discreet.audit.promise import Promise
+from discreet.audit.promise import TradeOff
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
-from discreet.audit.statistics import Counts, best_threshold, counted, separation, trained
-from discreet.audit.subjects import Subject
+from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
+from discreet.audit.subjects import AuditSubject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -35,7 +35,7 @@ RATIO, TRAINED = "likelihood ratio", "trained"
 
 
 def audit(
-    subject: Subject,
+    subject: AuditSubject,
     *,
     path: str | Way = "memory",
     fits: int = 2000,
@@ -51,7 +51,7 @@ def audit(
 
     Parameters
     ----------
-    subject : Subject
+    subject : AuditSubject
         The estimator that is attacked; see `subject_of` for the methods of the registry.
     path : str or callable
         How rows reach the estimator: a name in `PATHS`, or a function from a table and an empty folder to a source.
@@ -84,7 +84,7 @@ def audit(
     return _judged(subject, pair, path if isinstance(path, str) else "given", found, confidence)
 
 
-def worst_pair(subject: Subject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
+def worst_pair(subject: AuditSubject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
     """Search for the pair of tables that is easiest to tell apart; see `search`."""
     return worst(subject, rng, partial(_separation, rng), report)
 
@@ -99,7 +99,7 @@ class Fits:
     first: Floats
     second: Floats
     whole: bool
-    noise: dict[str, Noise]
+    noise: dict[str, AuditNoise]
     certificate: Certificate
     refused: int
 
@@ -110,7 +110,7 @@ class Fits:
 
 
 def _fits(
-    subject: Subject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
+    subject: AuditSubject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
 ) -> Fits:
     """Fit both tables in turn."""
     tables = pair.tables()
@@ -132,7 +132,7 @@ def _fits(
     refused = len(first) + len(second) - len(read)
     whole = all(own.whole for own in read) and not refused
     names = dict.fromkeys(name for own in read for name in own.noise)
-    noise = {name: Noise.of([own.noise[name] for own in read if name in own.noise]) for name in names}
+    noise = {name: AuditNoise.of([own.noise[name] for own in read if name in own.noise]) for name in names}
     return Fits(first, second, whole, noise, certificates[0], refused)
 
 
@@ -143,7 +143,7 @@ def _line(read: Read | None, width: int) -> Floats:
     return found
 
 
-def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:
+def _separation(rng: np.random.Generator, subject: AuditSubject, pair: Neighbours, fits: int) -> float:
     """The separation of two tables by this many fits to each; 0.5, that is none, if all fits are refused."""
     try:
         found = _fits(subject, pair, "memory", 2 * fits, rng, lambda _: None)
@@ -152,7 +152,7 @@ def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fi
     return separation(found.first, found.second)
 
 
-def _preferred(best: dict[str, Counts]) -> str:
+def _preferred(best: dict[str, GuessCounts]) -> str:
     """Choose the statistic: the likelihood ratio if the law is known, unless the trained one is clearly better."""
     if RATIO not in best:
         return TRAINED
@@ -160,13 +160,13 @@ def _preferred(best: dict[str, Counts]) -> str:
     return TRAINED if gain > 2 * math.sqrt(best[RATIO].guesses / 2) else RATIO
 
 
-def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
+def _judged(subject: AuditSubject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
     """Choose a statistic and a threshold on some fits, and count their errors on the others."""
-    promise = Promise(fits.certificate)
+    promise = TradeOff(fits.certificate)
     kind, delta = promise.kind, promise.guarantee.delta
     training, choosing, rest = fits.divided()
     statistics = {TRAINED: trained(*training)} | ({RATIO: lambda A: A[:, 0]} if fits.whole else {})
-    best: dict[str, tuple[float, Counts]] = {}
+    best: dict[str, tuple[float, GuessCounts]] = {}
     for name, own in statistics.items():
         edges = np.zeros(1) if (name, kind) == (RATIO, "mu") else None
         best[name] = best_threshold(own(choosing[0]), own(choosing[1]), kind, delta, edges)

@@ -35,7 +35,7 @@ class Density:
         return Density(self.logarithm + other.logarithm, noise, self.known and other.known)
 
 
-class Model(NamedTuple):
+class AuditedModel(NamedTuple):
     """Released coefficients, the index of their class, and the penalty weights from a pilot."""
 
     theta: Floats
@@ -69,7 +69,7 @@ class Shown:
         The certificate, and all released statistics.
     values : sequence of sequences of GridValues
         The released values of the event.
-    model : Model, optional
+    model : AuditedModel, optional
         The coefficients that it released, in units of the mapped columns.
     unlisted : Unlisted
         The figures that the certificate does not list.
@@ -77,7 +77,7 @@ class Shown:
 
     released: ReleasedMoments
     values: Sequence[Sequence[GridValues]] = ()
-    model: Model | None = None
+    model: AuditedModel | None = None
     unlisted: Unlisted = Unlisted()
 
     @property

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.densities import Density, Model, Shown, Unlisted
-from discreet.audit.laws import Law
+from discreet.audit.densities import AuditedModel, Density, Shown, Unlisted
+from discreet.audit.laws import ReleaseDensity
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
@@ -60,7 +60,7 @@ class Evidence:
     """
 
     def __init__(self, first: pa.Table, second: pa.Table, quiet: Quiet | None = None) -> None:
-        self._laws = Law(first), Law(second)
+        self._laws = ReleaseDensity(first), ReleaseDensity(second)
         self._unlisted = Unlisted() if quiet is None else _unlisted(quiet)
 
     def read(self, one: Seen, fitted: int) -> Read | None:
@@ -73,7 +73,9 @@ class Evidence:
         noise = {name: part.noise for name, part in both[fitted][0].items() if part.noise is not None}
         return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
 
-    def _density(self, law: Law, one: Seen, models: list[Model | None]) -> tuple[dict[str, Density], bool]:
+    def _density(
+        self, law: ReleaseDensity, one: Seen, models: list[AuditedModel | None]
+    ) -> tuple[dict[str, Density], bool]:
         """The densities of sums and of coefficients, over events with a known law, and whether these are all events."""
         assert one.certificate is not None
         released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
@@ -100,10 +102,10 @@ def _unlisted(quiet: Quiet) -> Unlisted:
     if certificate is None or (model := _models(quiet.seen)[-1]) is None:
         return Unlisted()
     released = ReleasedMoments(certificate, tuple(map(tuple, quiet.seen.values)))
-    return Law(quiet.table).unlisted(certificate.events[-1], model, released)
+    return ReleaseDensity(quiet.table).unlisted(certificate.events[-1], model, released)
 
 
-def _models(one: Seen) -> list[Model | None]:
+def _models(one: Seen) -> list[AuditedModel | None]:
     """The coefficients that each event released; None if it released none, or if they are not shown.
 
     A pilot shows only the penalty weights that follow from it; the constant has the smallest of them.
@@ -111,14 +113,14 @@ def _models(one: Seen) -> list[Model | None]:
     assert one.certificate is not None
     events, thetas = one.certificate.events, _mapped(one)
     own = [k for k, event in enumerate(events) if event.coefficients]
-    found: list[Model | None] = [None] * len(events)
+    found: list[AuditedModel | None] = [None] * len(events)
     if len(own) != len(thetas) * (1 if one.weights is None else 2):
         return found
     for k, theta in enumerate(thetas):
         weights = None if one.weights is None else one.weights[k]
         if weights is not None and len(weights) < len(theta):
             weights = np.array([weights.min(), *weights])
-        found[own[len(own) - len(thetas) + k]] = Model(theta, k if len(thetas) > 1 else 1, weights)
+        found[own[len(own) - len(thetas) + k]] = AuditedModel(theta, k if len(thetas) > 1 else 1, weights)
     return found
 
 

@@ -27,12 +27,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.densities import Density, Model, Shown, Unlisted, normal
+from discreet.audit.densities import AuditedModel, Density, Shown, Unlisted, normal
 from discreet.core.arrays import Floats
-from discreet.data.counts import light
+from discreet.data.counts import first_pass
 from discreet.data.moments import Moments
-from discreet.data.reading import Unread
-from discreet.data.stages import meat, staged
+from discreet.data.reading import Table
+from discreet.data.stages import score_products, staged
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.gate.statistics import exact_blocks, exact_counts
@@ -45,7 +45,7 @@ from discreet.released.moments import ReleasedMoments
 Known = TypeVar("Known")
 
 
-class Law:
+class ReleaseDensity:
     """Densities of releases, given one made-up table.
 
     Parameters
@@ -64,7 +64,7 @@ class Law:
         maker = _DENSITIES.get(type(event))
         return None if maker is None else maker(event, self, shown)
 
-    def unlisted(self, event: Event, model: Model, released: ReleasedMoments) -> Unlisted:
+    def unlisted(self, event: Event, model: AuditedModel, released: ReleasedMoments) -> Unlisted:
         """The figures that a certificate does not list, from a release of this table without noise."""
         beside(type(event), "density")
         maker = _UNLISTED.get(type(event))
@@ -85,17 +85,17 @@ class Law:
     def _plain(self, block: Block, certificate: Certificate) -> list[Any]:
         if block.kind.column(block) is not None:
             domain = certificate.declared or certificate.domain
-            (histogram,), _ = light(Unread.of(self.table, domain, 1), block.columns)
+            (histogram,), _ = first_pass(Table.of(self.table, domain, 1), block.columns)
             return exact_counts(histogram, block)
         (found,) = exact_blocks(Moments.from_source(self.table, certificate.domain, n_jobs=1), [block])
         return found
 
     def stage_sums(self, event: StageEvent, domain: Domain) -> list[list[Any]]:
         """The exact sums of each statistic of a stage."""
-        table = Unread.of(self.table, domain, 1)
+        table = Table.of(self.table, domain, 1)
         sums = staged(table, event.coordinates)
         scored = any(block.kind.second_reading for block in event.blocks)
-        scores = meat(table, event.coordinates, event.chosen, event.radii) if scored else None
+        scores = score_products(table, event.coordinates, event.chosen, event.radii) if scored else None
         own = {block: scores.integers(block) for block in event.blocks if scores and block.kind.second_reading}
         return [own[block] if block in own else sums.integers(block, event.chosen) for block in event.blocks]
 
@@ -108,13 +108,13 @@ class Law:
 
         return self.once((design, target, domain), work)
 
-    def ridge(self, design: tuple[str, ...], target: str, penalty: float, domain: Domain) -> Ridge:
+    def ridge(self, design: tuple[str, ...], target: str, penalty: float, domain: Domain) -> AuditedRidge:
         """The exact ridge fit."""
-        return Ridge(*self.products(design, target, domain), penalty)
+        return AuditedRidge(*self.products(design, target, domain), penalty)
 
 
 @dataclass(frozen=True, eq=False)
-class Ridge:
+class AuditedRidge:
     """The exact ridge fit of a table."""
 
     G: Floats
@@ -137,8 +137,8 @@ class Ridge:
         return float(np.linalg.eigvalsh(self.G)[0])
 
 
-_Maker = Callable[[Any, Law, Shown], Density | None]
-_Teller = Callable[[Any, Law, Shown], Unlisted]
+_Maker = Callable[[Any, ReleaseDensity, Shown], Density | None]
+_Teller = Callable[[Any, ReleaseDensity, Shown], Unlisted]
 _DENSITIES: dict[type, _Maker] = {}
 _UNLISTED: dict[type, _Teller] = {}
 
@@ -164,13 +164,13 @@ def unlisted_of(*events: type) -> Callable[[_Teller], _Teller]:
 
 
 @density_of(GaussianEvent)
-def sums_density(event: BlockEvent, law: Law, shown: Shown) -> Density:
+def sums_density(event: BlockEvent, law: ReleaseDensity, shown: Shown) -> Density:
     """The density of noisy sums of mapped columns."""
     return _noisy(event, law.sums(event, shown.released.certificate), shown)
 
 
 @density_of(StageEvent)
-def _stage_density(event: StageEvent, law: Law, shown: Shown) -> Density:
+def _stage_density(event: StageEvent, law: ReleaseDensity, shown: Shown) -> Density:
     return _noisy(event, law.stage_sums(event, shown.domain), shown)
 
 

@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Noise:
+class AuditNoise:
     """Noise values in units of their listed sd, computed back from releases with the table that was fitted.
 
     If all is as listed, they are independent standard normals, however events depend on each other.
@@ -26,7 +26,7 @@ class Noise:
 
     Examples
     --------
-    >>> Noise(1000, 640.0).ratio, Noise(1000, 640.0).is_small(1e-6), Noise(1000, 990.0).is_small(1e-6)
+    >>> AuditNoise(1000, 640.0).ratio, AuditNoise(1000, 640.0).is_small(1e-6), AuditNoise(1000, 990.0).is_small(1e-6)
     (0.8, True, False)
     """
 
@@ -34,7 +34,7 @@ class Noise:
     squares: float
 
     @classmethod
-    def of(cls, noise: Sequence[Floats]) -> Noise:
+    def of(cls, noise: Sequence[Floats]) -> AuditNoise:
         """Combine the noise of many releases."""
         return cls(sum(map(len, noise)), math.fsum(float(own @ own) for own in noise))
 

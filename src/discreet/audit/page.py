@@ -9,7 +9,7 @@ from discreet.results.plots.style import svg
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
 if TYPE_CHECKING:
-    from discreet.audit.noise import Noise
+    from discreet.audit.noise import AuditNoise
     from discreet.audit.one_run import OneRun
     from discreet.audit.result import Audit
 
@@ -103,7 +103,7 @@ def facts(found: Audit) -> list[tuple[str, str]]:
     ]
 
 
-def _noise(own: Noise) -> str:
+def _noise(own: AuditNoise) -> str:
     return f"its sd is {own.ratio:.4f} of what is listed, by {own.values:,} values"
 
 

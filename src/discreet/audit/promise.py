@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from discreet.audit.statistics import Counts, Kind
+from discreet.audit.statistics import GuessCounts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
 from discreet.privacy.events.base import Event
@@ -18,7 +18,7 @@ from discreet.released.certificate import Certificate
 _POINTS = 25
 
 
-class Promise:
+class TradeOff:
     """The trade-off function of a certificate, from its events and from the epsilon and delta that it states.
 
     Parameters
@@ -31,7 +31,7 @@ class Promise:
     >>> import pyarrow as pa
     >>> from discreet.audit.subjects import subject_of
     >>> model = subject_of("SSP", 1.0, 1e-6).fitted(pa.table({"x": [0.0], "y": [0.0]}), 0)
-    >>> promise = Promise(model.certificate_)
+    >>> promise = TradeOff(model.certificate_)
     >>> promise.kind, round(float(promise.power(np.array([0.05]))[0]), 3)
     ('mu', 0.08)
     """
@@ -92,7 +92,7 @@ class Promise:
             most = np.minimum(most, 1 - math.exp(-epsilon) * (1 - delta - fp))
         return np.clip(most, 0.0, 1.0)
 
-    def broken_by(self, counts: Counts, failure: float) -> bool:
+    def broken_by(self, counts: GuessCounts, failure: float) -> bool:
         """Whether guesses prove, with this probability of error, that the promise is violated."""
         if self.kind == "mu":
             return counts.mu(failure, self.slip) > self.mu

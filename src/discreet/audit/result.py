@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.audit.evidence import SUMS
-from discreet.audit.noise import Noise
-from discreet.audit.promise import Promise
-from discreet.audit.statistics import Counts, Kind, counted
+from discreet.audit.noise import AuditNoise
+from discreet.audit.promise import TradeOff
+from discreet.audit.statistics import GuessCounts, Kind, counted
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 
@@ -37,17 +37,17 @@ class Audit:
         The statistic that tells the tables apart.
     kind : {"mu", "epsilon"}
         Whether the bound is on the mu of a Gaussian promise, or on epsilon directly.
-    counts : Counts
+    counts : GuessCounts
         The guesses that were counted.
     trained, refused : int
         The number of fits that chose the statistic and its threshold, and the number of all fits that were refused.
     confidence : float
         The confidence of the bound.
-    promise : Promise
+    promise : TradeOff
         The promise of the certificates.
     scores : pair of arrays
         The scores of the counted fits to each table.
-    noise : dict of Noise
+    noise : dict of AuditNoise
         The noise of sums and of coefficients, if its law is known.
     """
 
@@ -59,13 +59,13 @@ class Audit:
     tables: str
     statistic: str
     kind: Kind
-    counts: Counts
+    counts: GuessCounts
     trained: int
     refused: int
     confidence: float
-    promise: Promise
+    promise: TradeOff
     scores: tuple[Floats, Floats]
-    noise: dict[str, Noise]
+    noise: dict[str, AuditNoise]
 
     @property
     def promised(self) -> float:

@@ -27,7 +27,7 @@ _DOUBT = 0.2
 
 
 @dataclass(frozen=True)
-class Counts:
+class GuessCounts:
     """Guesses and errors on each table."""
 
     first: int
@@ -61,9 +61,9 @@ class Counts:
         return fp, bounds.most(self.false_negatives, self.second, failure / 2)
 
 
-def counted(first: Floats, second: Floats, threshold: float) -> Counts:
+def counted(first: Floats, second: Floats, threshold: float) -> GuessCounts:
     """Count guesses and errors at a threshold."""
-    return Counts(len(first), len(second), int(np.sum(first > threshold)), int(np.sum(second <= threshold)))
+    return GuessCounts(len(first), len(second), int(np.sum(first > threshold)), int(np.sum(second <= threshold)))
 
 
 def trained(first: Floats, second: Floats) -> Statistic:
@@ -113,7 +113,7 @@ def separation(first: Floats, second: Floats) -> float:
 
 def best_threshold(
     first: Floats, second: Floats, kind: Kind, delta: float, edges: Floats | None = None
-) -> tuple[float, Counts]:
+) -> tuple[float, GuessCounts]:
     """The threshold, of all or of given ones, with the largest lower bound, and its counts."""
     if edges is None:
         edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _THRESHOLDS + 1)))
@@ -121,5 +121,5 @@ def best_threshold(
     return max(found, key=lambda one: (_proven(one[1], kind, delta), one[1].right))
 
 
-def _proven(counts: Counts, kind: Kind, delta: float) -> float:
+def _proven(counts: GuessCounts, kind: Kind, delta: float) -> float:
     return counts.mu(_DOUBT) if kind == "mu" else counts.epsilon(kind, delta, _DOUBT)

@@ -20,7 +20,7 @@ from discreet.ledger.storage import Memory
 from discreet.ledger.storage.base import NoLedgerError
 from discreet.planning import plan as make_plan
 from discreet.privacy import gdp
-from discreet.privacy.pots import Balance
+from discreet.privacy.budget_parts import Balance
 from discreet.results.saved import load_certificate
 
 app = typer.Typer(

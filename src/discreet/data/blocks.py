@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats, Ints, Objects
 from discreet.data.passes.base import Batch
-from discreet.data.reading import Progress, Unread, threads
+from discreet.data.reading import Progress, Table, threads
 from discreet.data.sums import EXACT_ROWS
 from discreet.errors import DataError
 
@@ -60,13 +60,13 @@ class BlockTotals:
 
 
 def block_sums(
-    table: Unread, coordinates: Sequence[str], blocks: int, choose: Choose, n_jobs: int | None, progress: Progress
+    table: Table, coordinates: Sequence[str], blocks: int, choose: Choose, n_jobs: int | None, progress: Progress
 ) -> Objects:
     """Read all rows once, in several threads, and sum the products of some coordinates within each block.
 
     Parameters
     ----------
-    table : Unread
+    table : Table
         The rows.
     coordinates : sequence of str
         Names of the coordinates.
@@ -83,7 +83,7 @@ def block_sums(
     jobs = max(1, min(threads(n_jobs), _THREAD_BYTES // (8 * blocks * len(places) ** 2)))
 
     def work(batches: Iterator[Batch]) -> BlockTotals:
-        totals, stage = BlockTotals(blocks, len(places)), _Stage(len(places), blocks, choose)
+        totals, stage = BlockTotals(blocks, len(places)), _BlockWriter(len(places), blocks, choose)
         for A, *_ in batches:
             stage.take(A[:, places] if len(places) < A.shape[1] else A, totals)
         stage.empty(totals)
@@ -97,7 +97,7 @@ def block_sums(
     return np.asarray(sum(sums if narrow else sums.astype(object) for sums in found))
 
 
-class _Stage:
+class _BlockWriter:
     """A buffer that sorts rows by block: each row is written to its place among the rows of its block."""
 
     def __init__(self, width: int, blocks: int, choose: Choose) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Ints, Objects
-from discreet.data.parcels import packed, unpacked
-from discreet.data.passes.light import LightPass
-from discreet.data.reading import Unread
+from discreet.data.passes.first_pass import FirstPass
+from discreet.data.reading import Table
 from discreet.data.sums import integers, sum_bits
+from discreet.data.wire import packed, unpacked
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import BINS, CELLS, Span, is_span
 from discreet.errors import FileFormatError, ParameterError
@@ -26,7 +26,7 @@ class Histogram:
     Examples
     --------
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> light(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), ["y"])
+    >>> first_pass(Table.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), ["y"])
     ((Histogram(outcome 'y', confidential),), Margins(2 columns, confidential))
     """
 
@@ -127,8 +127,8 @@ class Margins:
         raise TypeError("Margins are confidential and are not pickled.")
 
 
-def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
+def first_pass(table: Table, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
     """Compute the counts of some outcomes and the margins of a table, in one pass without matrix products."""
-    domain, found = table.domain, table.sums(LightPass(table.domain, tuple(columns)))
+    domain, found = table.domain, table.sums(FirstPass(table.domain, tuple(columns)))
     histograms = [Histogram(domain, column, own) for column, own in zip(columns, found.counts, strict=True)]
     return tuple(histograms), Margins(domain, found.high, found.low)

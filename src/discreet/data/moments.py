@@ -15,10 +15,10 @@ from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.field_kinds import TEXTS
 from discreet.core.files import atomic_write, reading, refuse_special
 from discreet.data.counts import Histogram, refuse_persons
-from discreet.data.parcels import NOTE, packed, unpacked
 from discreet.data.passes.moments import MomentsPass, Sampler, layout
-from discreet.data.reading import Progress, Unread
+from discreet.data.reading import Progress, Table
 from discreet.data.sums import LIMB, Total, carry, integers, sum_bits
+from discreet.data.wire import NOTE, packed, unpacked
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, ParameterError
 
@@ -87,7 +87,7 @@ class Moments:
             )
         if targets is not None:
             outcome_names(domain, targets)  # bad outcomes are refused before a source is opened
-        return summed(Unread.of(source, domain, n_jobs, progress), targets)
+        return summed(Table.of(source, domain, n_jobs, progress), targets)
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
@@ -244,14 +244,14 @@ def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
     return outcomes
 
 
-def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
+def summed(table: Table, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
     """Compute the moments of a table; a sampler restricts products within the features to sampled rows."""
     outcomes = () if targets is None else outcome_names(table.domain, targets)
     found = table.sums(MomentsPass(table.domain, outcomes, sampler=sampler))
     return Moments(table.domain, found.high, found.low, outcomes)
 
 
-def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
+def counted(table: Table, column: str) -> tuple[Histogram, Moments]:
     """Compute the moments of a table and the counts of an outcome, over all rows that have one, in one reading."""
     found = table.sums(MomentsPass(table.domain, column=column))
     return Histogram(table.domain, column, found.counts[0]), Moments(table.domain, found.high, found.low)

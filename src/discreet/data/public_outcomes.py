@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.domain import LATTICE_BITS
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
@@ -40,7 +40,7 @@ class PublicOutcomes:
     >>> from discreet import Domain
     >>> domain = Domain.from_bounds(["x"], ["a", "b"], bounds_X=(0, 1), bounds_y=(-1, 1))
     >>> Y = np.array([[1.0, 0.5], [0.0, 0.5], [0.0, 0.0]])
-    >>> facts = PublicOutcomes.of(Unread.of((np.zeros((3, 1)), Y), domain), ["a", "b"])
+    >>> facts = PublicOutcomes.of(Table.of((np.zeros((3, 1)), Y), domain), ["a", "b"])
     >>> facts.gram.tolist(), round(facts.norm, 6)
     ([[1.0, 0.5], [0.5, 0.5]], 1.118034)
     """
@@ -54,7 +54,7 @@ class PublicOutcomes:
         self.squares: Floats = np.diag(np.asarray(gram)) if rows is None else np.sum(rows**2, axis=0)
 
     @classmethod
-    def of(cls, table: Unread, targets: Sequence[str]) -> PublicOutcomes:
+    def of(cls, table: Table, targets: Sequence[str]) -> PublicOutcomes:
         """Read all rows once; only the outcomes are used."""
         refuse_mixed(table.domain, targets)
         opened, encoder = table.reader, Encoder(table.domain)

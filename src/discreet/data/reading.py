@@ -44,7 +44,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Unread:
+class Table:
     """The rows of a table, with the reader and the encoding; **confidential**.
 
     Parameters
@@ -62,8 +62,8 @@ class Unread:
     --------
     >>> import numpy as np
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> Unread.of((np.zeros((2, 1)), np.zeros(2)), domain).checked()
-    Unread(2 columns, confidential)
+    >>> Table.of((np.zeros((2, 1)), np.zeros(2)), domain).checked()
+    Table(2 columns, confidential)
     """
 
     reader: Source
@@ -74,7 +74,7 @@ class Unread:
     left: int = 0
 
     @classmethod
-    def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
+    def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Table:
         """Open rows from any source, which is checked against the domain before it is scanned."""
         reader = as_table(source).open(domain)
         if domain.unit.person is not None:
@@ -126,7 +126,7 @@ class Unread:
             Threads; those of the table by default.
         """
         reader, size = self.reader, size or usual_size(self.domain)
-        parts, done, problems = Shared(reader.parts(size)), Done(reader.total, report), Problems()
+        parts, done, problems = Shared(reader.parts(size)), ReadingProgress(reader.total, report), Problems()
 
         def run() -> T:
             with np.errstate(**SILENT), parts:
@@ -136,7 +136,7 @@ class Unread:
         problems.tell()
         return found
 
-    def checked(self) -> Unread:
+    def checked(self) -> Table:
         """Read all rows to find bad data, and return the table, to be read again.
 
         A stream that can be read only once is kept in memory.
@@ -156,7 +156,7 @@ class Unread:
         return replace(self, progress=_half(self.progress, 0.5), rows=rows, left=left)
 
     def __repr__(self) -> str:
-        return f"Unread({len(self.domain.columns)} columns, confidential)"
+        return f"Table({len(self.domain.columns)} columns, confidential)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Rows are confidential and are not pickled.")
@@ -273,7 +273,7 @@ class _Bar:
         self._rich.stop()
 
 
-class Done:
+class ReadingProgress:
     """Reports the fraction of rows read to the progress callback, in whole percents."""
 
     def __init__(self, total: int | None, progress: Callable[[float], None]) -> None:

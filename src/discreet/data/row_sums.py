@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.core.arrays import Ints, Objects
 from discreet.data.passes.row_sums import RowSumsPass, Summed
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.data.sums import integers, sum_bits
 from discreet.domain import Domain
 
@@ -32,7 +32,7 @@ class RowSums:
     >>> import numpy as np
     >>> from discreet.privacy.events.gaussian import Block
     >>> domain, block = Domain({"x": (-1, 1)}), Block("diagonal", ("x",), (), 1.0)
-    >>> sums = row_sums(Unread.of(np.array([[0.5], [1.0]]), domain), [block])
+    >>> sums = row_sums(Table.of(np.array([[0.5], [1.0]]), domain), [block])
     >>> sums, [part / 2**40 for part in sums.integers(block)]
     (RowSums(1 statistics, confidential), [array([1.25])])
     """
@@ -63,7 +63,7 @@ def asked_of(blocks: Sequence[Block]) -> tuple[Summed, ...]:
     return tuple(dict.fromkeys(Summed(block.statistic, block.rows, block.columns) for block in blocks))
 
 
-def row_sums(table: Unread, blocks: Sequence[Block]) -> RowSums:
+def row_sums(table: Table, blocks: Sequence[Block]) -> RowSums:
     """Read all rows once, and sum the statistics of some blocks exactly."""
     asked = asked_of(blocks)
     found = table.sums(RowSumsPass(table.domain, asked))

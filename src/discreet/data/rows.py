@@ -18,7 +18,7 @@ import numpy as np
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.threads import one_thread
 from discreet.data.digests import Digest
-from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
+from discreet.data.reading import Progress, ReadingProgress, Shared, Table, in_threads, threads
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError
 from discreet.families import Loss
@@ -30,7 +30,7 @@ BLOCK = 8192
 _SPLIT_BITS = 13
 
 
-class Sums(NamedTuple):
+class LossSums(NamedTuple):
     """Sums of the loss, its gradient and its Hessian over all rows, and the number of rows."""
 
     value: float
@@ -44,7 +44,7 @@ class Rows:
 
     Parameters
     ----------
-    table : Unread
+    table : Table
         The private rows.
     design : sequence of str
         Names of the coordinates that x consists of.
@@ -57,11 +57,11 @@ class Rows:
     --------
     >>> from discreet import Domain
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> Rows(Unread.of((np.zeros((2, 1)), np.zeros(2)), domain), ["(intercept)", "x"], "y")
+    >>> Rows(Table.of((np.zeros((2, 1)), np.zeros(2)), domain), ["(intercept)", "x"], "y")
     Rows(2 coordinates, confidential)
     """
 
-    def __init__(self, table: Unread, design: Sequence[str], target: str, *, progress: Progress | None = None) -> None:
+    def __init__(self, table: Table, design: Sequence[str], target: str, *, progress: Progress | None = None) -> None:
         domain = table.domain
         self.domain, self.design = domain, tuple(design)
         self._jobs = threads(table.n_jobs)
@@ -69,7 +69,7 @@ class Rows:
         self._number = domain.columns[target].bounds is not None
         self._source, self._encoder = table.reader, Encoder(domain)
         width, total = len(self.design) + 1, self._source.total
-        self._first: Done | None = Done(total, progress) if progress else None
+        self._first: ReadingProgress | None = ReadingProgress(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
         self._digest = Digest(width + 2)  # rotated rows also have a weight and an offset
         self._seen: tuple[int, int] | None = None
@@ -80,7 +80,7 @@ class Rows:
         if self.count == 0:
             raise DataError("There is no row to release anything from. Nothing was released.")
 
-    def sums(self, loss: Loss, theta: Floats, label: Callable[[Floats], Floats], *, every: int = 1) -> Sums:
+    def sums(self, loss: Loss, theta: Floats, label: Callable[[Floats], Floats], *, every: int = 1) -> LossSums:
         """Compute sums over all rows, or over every so many blocks of kept rows, scaled up to all rows.
 
         Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
@@ -101,7 +101,7 @@ class Rows:
         parts = np.concatenate(gradients, axis=1)
         gradient = np.array([math.fsum(row) for row in parts.tolist()])
         times = self.count / count
-        return Sums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
+        return LossSums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
 
     def _parts(
         self, loss: Loss, X: Floats, theta: Floats, y: Floats, label: Callable[[Floats], Floats]

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import numpy as np
 
 from discreet.core.arrays import Ints, Objects
-from discreet.data.counts import Histogram, Margins, light
+from discreet.data.counts import Histogram, Margins, first_pass
 from discreet.data.passes.scores import ScorePass
-from discreet.data.passes.stages import MeatPass, StagePass
-from discreet.data.reading import Unread
+from discreet.data.passes.stages import ScoreProductPass, StagePass
+from discreet.data.reading import Table
 from discreet.data.row_sums import RowSums, row_sums
 from discreet.data.sums import carry, integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
@@ -78,7 +78,7 @@ class StageSums(_Sums):
         Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U, if it was summed.
     counts : sequence of array
         For each outcome, the counts of weighted residuals between its half widths.
-    lengths : array
+    row_norms : array
         The counts of row norms between the edges; empty if there are no edges.
     rows : int
         The number of rows.
@@ -87,7 +87,7 @@ class StageSums(_Sums):
     --------
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
     >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), np.zeros((2, 1)), 1.0, [[0.5, 1.0]])
-    >>> staged(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage)
+    >>> staged(Table.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage)
     StageSums(2 coordinates, 1 outcomes, confidential)
     """
 
@@ -98,11 +98,11 @@ class StageSums(_Sums):
         high: Ints,
         low: Ints,
         counts: Sequence[Ints],
-        lengths: Ints,
+        row_norms: Ints,
         rows: int,
     ) -> None:
         super().__init__(domain, coordinates, high, low)
-        self._counts, self._lengths, self._rows = list(counts), lengths, rows
+        self._counts, self._row_norms, self._rows = list(counts), row_norms, rows
 
     @property
     def count(self) -> int:
@@ -137,7 +137,7 @@ class StageSums(_Sums):
 
     def norm_counts(self) -> Objects:
         """Return the counts of row norms between the edges."""
-        return self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)
+        return self._row_norms.astype(object) * (1 << 2 * LATTICE_BITS)
 
     def cross(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
         """Return U'E at the chosen half widths, row by row."""
@@ -160,18 +160,18 @@ class StageSums(_Sums):
             return NotImplemented
         limbs = self._added(other)
         counts = [a + b for a, b in zip(self._counts, other._counts, strict=True)]
-        lengths, rows = self._lengths + other._lengths, self._rows + other._rows
-        return StageSums(self.domain, self.coordinates, *limbs, counts, lengths, rows)
+        row_norms, rows = self._row_norms + other._row_norms, self._rows + other._rows
+        return StageSums(self.domain, self.coordinates, *limbs, counts, row_norms, rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StageSums):
             return NotImplemented
         counts = all(map(np.array_equal, self._counts, other._counts)) and self._rows == other._rows
-        counts = counts and np.array_equal(self._lengths, other._lengths)
+        counts = counts and np.array_equal(self._row_norms, other._row_norms)
         return self._is_same(other) and counts
 
 
-class MeatSums(_Sums):
+class ScoreProductSums(_Sums):
     """Exact score products: sums of s s' over rows, with s = u e the scores of each outcome; **confidential**.
 
     With a single outcome, also sums of u u' over the inner rows, whose residuals are not clipped.
@@ -187,8 +187,8 @@ class MeatSums(_Sums):
     --------
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
     >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), np.zeros((2, 1)), 1.0, [[0.5, 1.0]])
-    >>> meat(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage, [1])
-    MeatSums(2 coordinates, 1 outcomes, confidential)
+    >>> score_products(Table.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage, [1])
+    ScoreProductSums(2 coordinates, 1 outcomes, confidential)
     """
 
     def integers(self, block: Block) -> list[Objects]:
@@ -212,13 +212,13 @@ class MeatSums(_Sums):
         more = sum_bits(self.domain) - 2 * LATTICE_BITS
         return [part.astype(object) << more for part in found] if more else found
 
-    def __add__(self, other: MeatSums) -> MeatSums:
-        if not isinstance(other, MeatSums):
+    def __add__(self, other: ScoreProductSums) -> ScoreProductSums:
+        if not isinstance(other, ScoreProductSums):
             return NotImplemented
-        return MeatSums(self.domain, self.coordinates, *self._added(other))
+        return ScoreProductSums(self.domain, self.coordinates, *self._added(other))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MeatSums):
+        if not isinstance(other, ScoreProductSums):
             return NotImplemented
         return self._is_same(other)
 
@@ -232,26 +232,28 @@ def _triangle(high: Ints, low: Ints) -> list[Objects]:
 def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
     """Return the stage with the chosen half widths only; its e are the same, bit for bit."""
     own = zip(coordinates.widths, chosen, strict=True)
-    return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
+    return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), row_norms=())
 
 
-def staged(table: Unread, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
+def staged(table: Table, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """Read all rows once, and sum them exactly in the coordinates of a stage, with or without U'U of all rows."""
     coordinates.check(table.domain)
     found = table.sums(StagePass(table.domain, coordinates, gram))
-    *counts, lengths, rows = found.counts
-    return StageSums(table.domain, coordinates, found.high, found.low, counts, lengths, int(rows[0]))
+    *counts, row_norms, rows = found.counts
+    return StageSums(table.domain, coordinates, found.high, found.low, counts, row_norms, int(rows[0]))
 
 
-def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
+def score_products(
+    table: Table, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()
+) -> ScoreProductSums:
     """Read all rows and sum the score products of each outcome at its chosen half width; with radii, clustered.
 
     A single outcome also has the products of its inner rows, unless scores are clustered.
     """
     own = at_widths(coordinates, chosen)
     own.check(table.domain)
-    found = table.sums(ScorePass(table.domain, own, tuple(radii)) if radii else MeatPass(table.domain, own))
-    return MeatSums(table.domain, own, found.high, found.low)
+    found = table.sums(ScorePass(table.domain, own, tuple(radii)) if radii else ScoreProductPass(table.domain, own))
+    return ScoreProductSums(table.domain, own, found.high, found.low)
 
 
 class Staged(Protocol):
@@ -269,11 +271,11 @@ class Readings:
     ----------
     domain : Domain
         The encoding of rows.
-    light : callable
+    first_pass : callable
         Maps names of outcomes to their histograms, and the margins of all columns.
     staged : callable
         Maps the coordinates of a stage to the exact sums in them; without U'U if ``gram=False``.
-    meat : callable
+    score_products : callable
         Maps the coordinates of a stage, the places of its half widths, and the norms to which scores of persons are
         clipped, to the exact score products.
     row_sums : callable
@@ -282,21 +284,21 @@ class Readings:
     Examples
     --------
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> Readings.of(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain))
+    >>> Readings.of(Table.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain))
     Readings(2 columns, confidential)
     """
 
     domain: Domain
-    light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
+    first_pass: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Staged
-    meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
+    score_products: Callable[[Coordinates, Sequence[int], Sequence[float]], ScoreProductSums]
     row_sums: Callable[[Sequence[Block]], RowSums]
 
     @classmethod
-    def of(cls, table: Unread) -> Readings:
+    def of(cls, table: Table) -> Readings:
         """Build the readings of rows that can be read more than once."""
-        stages = partial(staged, table), partial(meat, table)
-        return cls(table.domain, partial(light, table), *stages, partial(row_sums, table))
+        stages = partial(staged, table), partial(score_products, table)
+        return cls(table.domain, partial(first_pass, table), *stages, partial(row_sums, table))
 
     def __repr__(self) -> str:
         return f"Readings({len(self.domain.columns)} columns, confidential)"

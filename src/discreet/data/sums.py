@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
-from discreet.data.parcels import packed, unpacked
+from discreet.data.wire import packed, unpacked
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.errors import FileFormatError

@@ -38,7 +38,7 @@ from discreet.errors import DataError, DomainError, ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class InputTable:
     """Rows as passed by the user, with the reader for their kind; **confidential**.
 
     Parameters
@@ -58,7 +58,7 @@ class Table:
     --------
     >>> table = as_table((np.zeros((2, 1)), [1.0, 2.0]))
     >>> table, table.names, table.named
-    (Table(confidential), ['x0'], False)
+    (InputTable(confidential), ['x0'], False)
     """
 
     reader: Callable[..., Source]
@@ -71,13 +71,13 @@ class Table:
         """Return a reader of the rows; its columns are checked against the domain before anything is scanned."""
         return self.reader(*self.held, domain)
 
-    def beside(self, y: Outcomes, names: Sequence[str] | None = None) -> Table:
+    def beside(self, y: Outcomes, names: Sequence[str] | None = None) -> InputTable:
         """Return a table of X with outcomes, renamed if names are given."""
         if not self.named:
             return replace(self, held=(self.held[0], y.matrix()))
         return replace(self, held=(self.held[0], list(zip(names or y.names, y.columns(), strict=True))))
 
-    def counted(self, domain: Domain, columns: Mapping[str, Any]) -> Table:
+    def counted(self, domain: Domain, columns: Mapping[str, Any]) -> InputTable:
         """Return a table with additional columns for the person and the weight of each row."""
         if self.named:
             return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
@@ -85,7 +85,7 @@ class Table:
         blocks = [block for block in self.held if block is not None]
         cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
         named = dict(zip(domain.columns, cells, strict=True))
-        return Table(FrameSource, ((named, list(named)), list(columns.items())), list(named), rows=self.rows)
+        return InputTable(FrameSource, ((named, list(named)), list(columns.items())), list(named), rows=self.rows)
 
     @property
     def matrix(self) -> Any:
@@ -93,7 +93,7 @@ class Table:
         return self.held[0]
 
     def __repr__(self) -> str:
-        return "Table(confidential)"
+        return "InputTable(confidential)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Rows are confidential and are not pickled.")
@@ -138,20 +138,20 @@ class Outcomes:
 # ---------------------------------------------------------------- rows
 
 
-def as_table(source: Any) -> Table:
+def as_table(source: Any) -> InputTable:
     """Convert rows to a table: one or more paths, a frame, Arrow table or stream, query, array, or pair (X, y)."""
-    if isinstance(source, Table):
+    if isinstance(source, InputTable):
         return source
     if is_address(source):
         raise ParameterError("Name a table or a query beside the address of a database: Postgres(address, 'visits').")
     if isinstance(source, (str, Path)):
-        return Table(open_files, ([source],), [])
+        return InputTable(open_files, ([source],), [])
     if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
-        return Table(open_files, (source,), [])
+        return InputTable(open_files, (source,), [])
     if isinstance(source, Postgres):
-        return Table(PushdownSource if source.pushdown else PostgresSource, (source.open(),), [])
+        return InputTable(PushdownSource if source.pushdown else PostgresSource, (source.open(),), [])
     if (engine := as_engine(source)) is not None:
-        return Table(EngineSource, (engine,), [])
+        return InputTable(EngineSource, (engine,), [])
     if isinstance(source, tuple) and len(source) == 2:
         X = _in_memory(source[0])
         y = _outcomes(source[1]) if X.named else Outcomes([source[1]], [None])
@@ -161,11 +161,11 @@ def as_table(source: Any) -> Table:
     if isinstance(source, np.ndarray) or _has_columns(source):
         return _in_memory(source)
     if is_lazy(source):
-        return Table(LazySource, (source,), [])
+        return InputTable(LazySource, (source,), [])
     if is_relation(source):
-        return Table(RelationSource, (source,), [])
+        return InputTable(RelationSource, (source,), [])
     if hasattr(source, "__arrow_c_stream__"):
-        return Table(StreamSource, (source,), [])
+        return InputTable(StreamSource, (source,), [])
     raise DataError(
         f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
         "pandas, polars, Spark or Dask frame, an Arrow table or stream, a DuckDB relation, a table of Postgres, an "
@@ -180,9 +180,9 @@ def as_engine(source: Any) -> Engine | None:
     return SparkEngine(source) if is_spark(source) else DaskEngine(source) if is_dask(source) else None
 
 
-def written(path: str | Path, **file: Any) -> Table:
+def written(path: str | Path, **file: Any) -> InputTable:
     """Return the table of a file whose format differs from that of the domain; see `FileFormat`."""
-    return Table(lambda paths, domain: open_files(paths, domain.with_file(**file)), ([path],), [])
+    return InputTable(lambda paths, domain: open_files(paths, domain.with_file(**file)), ([path],), [])
 
 
 def open_source(source: Any, domain: Domain) -> Source:
@@ -190,7 +190,7 @@ def open_source(source: Any, domain: Domain) -> Source:
     return as_table(source).open(domain)
 
 
-def as_features(X: Any) -> Table:
+def as_features(X: Any) -> InputTable:
     """Convert X to a table of features: named columns, or a matrix of numbers."""
     features = _in_memory(X)
     if not features.names:
@@ -200,16 +200,16 @@ def as_features(X: Any) -> Table:
     return features
 
 
-def _in_memory(X: Any) -> Table:
+def _in_memory(X: Any) -> InputTable:
     """Convert data in memory to a table of named columns, or of a matrix of numbers."""
     if _is_frame(X):
         columns, names = named_columns(X)
-        return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
+        return InputTable(FrameSource, ((columns, names), ()), names, rows=len(X))
     if _is_arrow(X):
         X = _arrow(X)
-        return Table(TableSource, (X, ()), list(X.column_names), rows=X.num_rows)
+        return InputTable(TableSource, (X, ()), list(X.column_names), rows=X.num_rows)
     X = as_matrix("X", X)
-    return Table(ArraySource, (X, None), [f"x{i}" for i in range(X.shape[1])], named=False, rows=len(X))
+    return InputTable(ArraySource, (X, None), [f"x{i}" for i in range(X.shape[1])], named=False, rows=len(X))
 
 
 def _is_frame(value: Any) -> bool:
@@ -314,7 +314,7 @@ def _column(y: Any) -> Any:
         raise DataError("y must be one column of numbers, or of the levels of one category.") from None
 
 
-def check_pair(X: Table, y: Outcomes) -> None:
+def check_pair(X: InputTable, y: Outcomes) -> None:
     """Refuse rows that no model can use, whatever its domain; values in named columns are not inspected."""
     if check_lengths([X.rows or 0, *map(len, y.columns())]) == 0:
         raise DataError("There is no row in X and y.")
@@ -348,7 +348,7 @@ def as_weights(sample_weight: Any, rows: int) -> Floats | None:
 # ---------------------------------------------------------------- which columns are what
 
 
-def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[list[str], list[str]]:
+def described(domain: Domain, X: InputTable, names: Sequence[str | None]) -> tuple[list[str], list[str]]:
     """Return the names of features and outcomes, given an X whose columns are declared; outcomes may have no names."""
     targets = [str(name) for name in names] if None not in names else _unnamed(domain, X, len(names))
     if not X.named:
@@ -357,7 +357,7 @@ def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[li
     return domain.features_from(X.names, set(targets)), targets
 
 
-def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
+def _unnamed(domain: Domain, X: InputTable, count: int) -> list[str]:
     """Return the columns of outcomes without names: all but the features, or the last ones if X is a matrix."""
     if not X.named:
         return list(domain.columns)[-count:]
@@ -372,7 +372,7 @@ def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
     return left
 
 
-def declared_table(source: Any, domain: Any, method: str) -> tuple[Table, Domain]:
+def declared_table(source: Any, domain: Any, method: str) -> tuple[InputTable, Domain]:
     """Return the table of a source and its domain; refuse columns without names."""
     if not isinstance(domain, Domain):
         raise DomainError(f"{method} needs domain=, the public bounds of the columns.")

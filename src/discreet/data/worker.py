@@ -19,23 +19,23 @@ import pyarrow as pa
 from discreet import __version__, errors
 from discreet.core.arrays import SILENT, short_buffers
 from discreet.core.problems import Problems
-from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.base import Pass, encoded
-from discreet.data.passes.light import LightPass
+from discreet.data.passes.first_pass import FirstPass
 from discreet.data.passes.moments import MomentsPass
 from discreet.data.passes.row_sums import RowSumsPass
 from discreet.data.passes.scores import ScorePass
-from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.passes.stages import ScoreProductPass, StagePass
 from discreet.data.persons import by_person
 from discreet.data.sources.arrow import BatchSource
 from discreet.data.sources.base import Source
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.data.sums import PartialSums
+from discreet.data.wire import packed, unpacked
 from discreet.domain import Domain
 from discreet.errors import DataError, DiscreetError, ParameterError
 
 _PASSES: dict[str, type[Pass]] = {
-    own.kind: own for own in (LightPass, MomentsPass, RowSumsPass, StagePass, MeatPass, ScorePass)
+    own.kind: own for own in (FirstPass, MomentsPass, RowSumsPass, StagePass, ScoreProductPass, ScorePass)
 }
 _ANSWER = "an answer"
 
@@ -46,7 +46,7 @@ def task(what: Pass) -> bytes:
     return json.dumps(facts).encode()
 
 
-def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
+def run(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
     """Return the answer for Arrow record batches; an engine calls this for each part of a table.
 
     Parameters
@@ -69,7 +69,7 @@ def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
     return _answered(task, lambda domain: _PartSource(drawn(), domain), failures)
 
 
-def answer_for_frame(task: bytes, frame: Any) -> bytes:
+def run_on_frame(task: bytes, frame: Any) -> bytes:
     """Return the answer for a pandas frame."""
     return _answered(task, lambda domain: FrameSource(named_columns(frame), (), domain), [])
 

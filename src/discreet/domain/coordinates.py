@@ -139,7 +139,7 @@ class Coordinates(FileRecord):
         r: rows with |z| > r are scaled down to it, with their residuals.
     widths : tuple of tuples of float
         For each outcome its half width b, or several of them in rising order, one of which is chosen later.
-    lengths : tuple of float
+    row_norms : tuple of float
         Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
         counted.
     most : int
@@ -158,7 +158,7 @@ class Coordinates(FileRecord):
     theta: Directions
     radius: float
     widths: tuple[tuple[float, ...], ...]
-    lengths: tuple[float, ...] = ()
+    row_norms: tuple[float, ...] = ()
     most: int = 1
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Coordinates(FileRecord):
             raise ParameterError("The radius of a stage must be a number above 0, neither tiny nor huge.")
         if not all(own and _are_rising(own) for own in self.widths):
             raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
-        if not _are_rising(self.lengths) or any(edge < self.radius for edge in self.lengths):
+        if not _are_rising(self.row_norms) or any(edge < self.radius for edge in self.row_norms):
             raise ParameterError("Edges between lengths must be numbers in rising order, none below the radius.")
         if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
             raise ParameterError("A person counts for a whole number of rows.")
@@ -189,7 +189,7 @@ class Coordinates(FileRecord):
         theta: ArrayLike,
         radius: float,
         widths: Sequence[Sequence[float]],
-        lengths: Sequence[float] = (),
+        row_norms: Sequence[float] = (),
         most: int = 1,
     ) -> Coordinates:
         """Return coordinates whose matrices are the nearest that have exact products with rows.
@@ -208,8 +208,8 @@ class Coordinates(FileRecord):
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
         own = tuple(tuple(map(float, widths_)) for widths_ in widths)
-        turned, edges = Directions.rounded(P), tuple(map(float, lengths))
-        return cls(tuple(design), tuple(outcomes), turned, models, float(radius), own, edges, most)
+        rotated, edges = Directions.rounded(P), tuple(map(float, row_norms))
+        return cls(tuple(design), tuple(outcomes), rotated, models, float(radius), own, edges, most)
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
@@ -250,14 +250,14 @@ class Coordinates(FileRecord):
 
     FIELDS = Fields(
         "coordinates",
-        "In which rows are turned, weighted and clipped before they are summed up.",
+        "In which rows are rotated, weighted and clipped before they are summed up.",
         design=NAMES,
         outcomes=NAMES,
         P=record(Directions)("z = P'x of a mapped row x."),
         theta=record(Directions)("The model so far: residuals are y - theta'x."),
         radius=ABOVE_0("r: rows with a longer z count as shortened to it, with their residuals; u = z/r."),
         widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),
-        lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=()),
+        lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=(), attribute="row_norms"),
         most=whole(1)("How many rows one person counts for at most; 1 where it is left out.", absent=1),
     )
 
@@ -279,7 +279,7 @@ def _are_rising(values: Sequence[Any]) -> bool:
     return sizes and all(a < b for a, b in itertools.pairwise(values))
 
 
-class Turned(NamedTuple):
+class RotatedBatch(NamedTuple):
     """Rows of a batch in the coordinates of a stage, a column each, valid until the next batch.
 
     Parameters
@@ -290,7 +290,7 @@ class Turned(NamedTuple):
         The rows of e, and those of u.
     V : array
         The weighted residuals v of each outcome, in lattice units.
-    lengths : array
+    row_norms : array
         max(|z|, r) of each row, in lattice units.
     """
 
@@ -298,10 +298,10 @@ class Turned(NamedTuple):
     E: Floats
     U: Floats
     V: Floats
-    lengths: Floats
+    row_norms: Floats
 
 
-class Chart:
+class CoordinateMap:
     """Transforms batches of encoded rows of one domain into the coordinates of a stage.
 
     A chart holds the arrays that it works in: each thread needs its own.
@@ -318,8 +318,8 @@ class Chart:
     Examples
     --------
     >>> stage = Coordinates.rounded(["(intercept)"], ["y"], [[4.0]], [[0.5]], 1.0, [[0.25]])
-    >>> turned = Chart(stage, Domain({"y": (-1, 1)}), 2).turn(np.array([[ONE, ONE], [ONE, 0.25 * ONE]]))
-    >>> (turned.U / ONE).tolist(), (turned.E / ONE).tolist()
+    >>> rotated = CoordinateMap(stage, Domain({"y": (-1, 1)}), 2).rotate(np.array([[ONE, ONE], [ONE, 0.25 * ONE]]))
+    >>> (rotated.U / ONE).tolist(), (rotated.E / ONE).tolist()
     ([[1.0, 1.0]], [[0.5, -0.25]])
     """
 
@@ -337,10 +337,10 @@ class Chart:
         self._alone, self._parts, self._q = _alone(W), _parts(W), q
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
-        self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.lengths) * ONE
+        self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.row_norms) * ONE
         self._both, self._work = np.empty((self._l + len(W)) * rows), np.empty(q * rows)
 
-    def turn(self, A: Floats) -> Turned:
+    def rotate(self, A: Floats) -> RotatedBatch:
         """Transform a batch, one encoded row a line."""
         l, q, n = self._l, self._q, len(A)  # noqa: E741
         lines = l + q + len(self._widths)
@@ -355,7 +355,7 @@ class Chart:
         if not inside.all():
             U *= inside
         self._clip(V, E)
-        return Turned(both, E, U, V, length)
+        return RotatedBatch(both, E, U, V, length)
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
         """Weight the residuals: y - theta'x becomes v."""
@@ -386,9 +386,9 @@ class Chart:
         pairs = zip(np.abs(V), self._widths, strict=True)
         return [_between(v, own * ONE, weights) for v, own in pairs]
 
-    def lengths(self, lengths: Floats, weights: Floats | None = None) -> Ints:
+    def row_norms(self, row_norms: Floats, weights: Floats | None = None) -> Ints:
         """Count the rows of a batch by norm, in the bins between the edges; empty if there are no edges."""
-        return _between(lengths, self._edges, weights) if len(self._edges) else np.zeros(0, dtype=np.int64)
+        return _between(row_norms, self._edges, weights) if len(self._edges) else np.zeros(0, dtype=np.int64)
 
 
 def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:

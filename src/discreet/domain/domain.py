@@ -38,7 +38,7 @@ _EMPTY = (
 )
 
 
-class Entry(NamedTuple):
+class EncodedCoordinate(NamedTuple):
     """One coordinate of an encoded row: a number, or one level of a category."""
 
     name: str
@@ -315,12 +315,12 @@ class Domain(Written):
     # ---------------------------------------------------------------- encoded rows
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[EncodedCoordinate, ...]:
         """The coordinates of an encoded row z: the constant, then each column in order."""
-        entries = [Entry(CONSTANT, CONSTANT, None)]
+        entries = [EncodedCoordinate(CONSTANT, CONSTANT, None)]
         for name, column in self.columns.items():
             own = enumerate(column.coordinates(name))
-            entries += [Entry(label, name, i if column.levels else None) for i, label in own]
+            entries += [EncodedCoordinate(label, name, i if column.levels else None) for i, label in own]
         return tuple(entries)
 
     @cached_property
@@ -483,4 +483,4 @@ class Domain(Written):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-__all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]
+__all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "EncodedCoordinate", "Numeric"]

@@ -11,7 +11,7 @@ from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.old_keywords import renamed
 from discreet.data.moments import Moments, outcome_names
-from discreet.data.reading import Progress, Unread
+from discreet.data.reading import Progress, Table
 from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
@@ -105,7 +105,7 @@ def _release(
     """Release in stages if that is possible and asked for; else release moments."""
     stages, covariance = way
     if domain is not None and targets is not None and shares is None and stages != 1:
-        table = Unread.of(moments, domain, *reading)
+        table = Table.of(moments, domain, *reading)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
             recipe = Linear(session.facts(domain), *_design(domain, targets), stages, covariance)
             return release_moments(recipe, StagedSource(Readings.of(table)), session)

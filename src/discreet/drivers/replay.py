@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.cells import BINS
 from discreet.errors import NotReleasedError
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
@@ -74,12 +74,12 @@ def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
 def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
     """Return the result of the first steps of a recipe, given the values of a file; noise is not compared."""
     try:
-        return _driven(steps, _Answers(events, values))
+        return _driven(steps, _FileAnswers(events, values))
     except Mismatch as mismatch:
         raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
 
 
-def _mismatch(recipe: Recipe, answers: _Answers) -> Mismatch | None:
+def _mismatch(recipe: Recipe, answers: _FileAnswers) -> Mismatch | None:
     try:
         _driven(recipe.steps(), answers)
         answers.finish()
@@ -88,7 +88,7 @@ def _mismatch(recipe: Recipe, answers: _Answers) -> Mismatch | None:
     return None
 
 
-def _driven(steps: Steps[T], answers: _Answers) -> T:
+def _driven(steps: Steps[T], answers: _FileAnswers) -> T:
     """Run a recipe to its end."""
     try:
         question = next(steps)
@@ -99,7 +99,7 @@ def _driven(steps: Steps[T], answers: _Answers) -> T:
         return result
 
 
-class _Answers:
+class _FileAnswers:
     """The values of a file, in the order of its events.
 
     Parameters
@@ -163,7 +163,7 @@ class _Answers:
         pass
 
 
-class _Recorded(_Answers):
+class _Recorded(_FileAnswers):
     """Answers that require every event to be the one asked for, up to rounding errors."""
 
     def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
@@ -188,7 +188,7 @@ class _Recorded(_Answers):
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         own = event.coordinates
-        model = isinstance(question.coordinates, Linked)
+        model = isinstance(question.coordinates, ModelCoordinates)
         which = "the model" if model else f"stage {self._stage}"
         if not is_close(own, question.coordinates):
             raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
@@ -202,7 +202,7 @@ class _Recorded(_Answers):
         scored = any(block.kind.per_person for block in event.blocks)
         radii = question.radii(stage.gram, stage.squares) if question.radii is not None and scored else ()
         if len(radii) != len(event.radii) or not np.allclose(event.radii, radii, rtol=_CLOSE, atol=0):
-            raise Mismatch("stages", f"the lengths of scores in {which} do not follow from its sums")
+            raise Mismatch("stages", f"the norms of scores in {which} do not follow from its sums")
         _check_noise(question.blocks, event.blocks, event_words(event))
         return stage
 
@@ -222,7 +222,7 @@ class _Recorded(_Answers):
                 raise Mismatch("noise", "the noise of the model does not follow from the recipe")
 
 
-class _Outlined(_Answers):
+class _Outlined(_FileAnswers):
     """Answers with values that a large table might have, for the listed statistics."""
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:

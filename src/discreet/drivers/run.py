@@ -14,7 +14,7 @@ from typing import Any
 from discreet.core.checks import Neighbors
 from discreet.domain import Domain
 from discreet.domain.derived import inputs_of
-from discreet.drivers.sources import Source
+from discreet.drivers.sources import StatisticSource
 from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import Entropy
 from discreet.gate.session import Session
@@ -41,14 +41,14 @@ class Run:
     result: Any
 
 
-def run(recipe: Recipe, source: Source, session: Session) -> Run:
+def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
     """Release a table by a recipe.
 
     Parameters
     ----------
     recipe : Recipe
         The questions.
-    source : Source
+    source : StatisticSource
         The rows of the table, or their exact sums.
     session : Session
         It is charged with the whole price, once, before anything is drawn.
@@ -61,7 +61,7 @@ def run(recipe: Recipe, source: Source, session: Session) -> Run:
     source.prepare(recipe, session)
     price = recipe.price if certificate is None else _price(certificate, fixed, domain)
     entropy = session.charge(domain, **price)
-    answers = _Answers(source, session.promise.neighbors, entropy)
+    answers = _TableAnswers(source, session.promise.neighbors, entropy)
     steps, answer, result = recipe.steps(), None, None
     while True:
         try:
@@ -76,7 +76,7 @@ def run(recipe: Recipe, source: Source, session: Session) -> Run:
     return Run(session.commit(certificate), tuple(answers.values), result)
 
 
-def release_moments(recipe: Recipe, source: Source, session: Session) -> PrivateMoments:
+def release_moments(recipe: Recipe, source: StatisticSource, session: Session) -> PrivateMoments:
     """Release a table by a recipe of statistics, for any number of models."""
     found = run(recipe, source, session)
     return PrivateMoments(found.certificate, found.values)
@@ -91,10 +91,10 @@ def _price(certificate: Certificate, events: Sequence[Event], domain: Domain) ->
     return {"mu": mu, "epsilon": certificate.epsilon, "public_outcomes": inputs}
 
 
-class _Answers:
+class _TableAnswers:
     """Answers from the rows of a table, with noise; and the events and values that they become."""
 
-    def __init__(self, source: Source, neighbors: Neighbors, source_of_words: Entropy) -> None:
+    def __init__(self, source: StatisticSource, neighbors: Neighbors, source_of_words: Entropy) -> None:
         self._table, self._neighbors, self._source = source, neighbors, source_of_words
         self.domain = source.domain
         self.events: list[Event] = []
@@ -124,9 +124,9 @@ class _Answers:
         coordinates, blocks = question.coordinates, question.blocks
         gram = any(block.kind.symmetric and not block.kind.second_reading for block in blocks)
         sums = self._table.readings.staged(coordinates, gram=gram)
-        scores = partial(self._table.readings.meat, coordinates)
+        scores = partial(self._table.readings.score_products, coordinates)
         stage = release_stage(
-            sums, blocks, self._neighbors, question.choose, self._source, meat=scores, radii=question.radii
+            sums, blocks, self._neighbors, question.choose, self._source, score_products=scores, radii=question.radii
         )
         self.events.append(stage.event)
         self.values += stage.values

@@ -12,11 +12,11 @@ from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
 from discreet.data.passes.row_sums import RowSumsLayout
 from discreet.data.row_sums import RowSums, asked_of
-from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
+from discreet.data.stages import Readings, ScoreProductSums, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
-from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.coordinates import CoordinateMap, Coordinates, scores
 from discreet.domain.encoding import ONE
 from discreet.drivers.run import Run, run
 from discreet.drivers.sources import StagedSource
@@ -68,7 +68,7 @@ class MadeUpSource(StagedSource):
     ) -> None:
         self._rows, self._copies, self._moments = rows, copies, moments
         held = domain, rows(domain), copies
-        stages = partial(_staged, *held), partial(_meat, *held)
+        stages = partial(_staged, *held), partial(_score_products, *held)
         super().__init__(Readings(domain, partial(_first_pass, *held), *stages, partial(_row_sums, *held)))
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
@@ -109,33 +109,33 @@ def _histogram(domain: Domain, A: Floats, copies: Floats, column: str) -> Histog
 
 def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """Compute the sums of a stage over encoded rows with copies."""
-    turned = Chart(coordinates, domain, len(A)).turn(A)
-    weighted, k = turned.U * copies, len(turned.E)
-    lines = turned.both if gram else turned.E
-    sums = np.zeros((len(lines), len(turned.U) + 1))
+    rotated = CoordinateMap(coordinates, domain, len(A)).rotate(A)
+    weighted, k = rotated.U * copies, len(rotated.E)
+    lines = rotated.both if gram else rotated.E
+    sums = np.zeros((len(lines), len(rotated.U) + 1))
     np.matmul(lines, weighted.T, out=sums[:, :-1])
-    sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
-    counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
-    edges = coordinates.lengths
-    lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
-    return StageSums(domain, coordinates, *limbs(sums), counts, lengths, round(float(copies.sum())))
+    sums[:k, -1] = np.einsum("ij,ij,j->i", rotated.E, rotated.E, copies)
+    counts = [_between(v, own, copies) for v, own in zip(np.abs(rotated.V), coordinates.widths, strict=True)]
+    edges = coordinates.row_norms
+    row_norms = _between(rotated.row_norms, edges, copies) if edges else np.zeros(0, dtype=np.int64)
+    return StageSums(domain, coordinates, *limbs(sums), counts, row_norms, round(float(copies.sum())))
 
 
-def _meat(
+def _score_products(
     domain: Domain,
     A: Floats,
     copies: Floats,
     coordinates: Coordinates,
     chosen: Sequence[int],
     radii: Sequence[float] = (),
-) -> MeatSums:
+) -> ScoreProductSums:
     """Compute the sums of scores and of inner rows over encoded rows with copies."""
     own = at_widths(coordinates, chosen)
-    turned = Chart(own, domain, len(A)).turn(A)
-    products = [scores(turned.U, e) for e in turned.E]
+    rotated = CoordinateMap(own, domain, len(A)).rotate(A)
+    products = [scores(rotated.U, e) for e in rotated.E]
     if len(products) == 1:
-        products.append(turned.U * (np.abs(turned.E[0]) < ONE))
-    return MeatSums(domain, own, *limbs(np.concatenate([(S * copies) @ S.T for S in products])))
+        products.append(rotated.U * (np.abs(rotated.E[0]) < ONE))
+    return ScoreProductSums(domain, own, *limbs(np.concatenate([(S * copies) @ S.T for S in products])))
 
 
 def _row_sums(domain: Domain, A: Floats, copies: Floats, blocks: Sequence[Block]) -> RowSums:

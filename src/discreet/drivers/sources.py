@@ -11,11 +11,11 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, summed
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
+from discreet.data.rotated import RotatedRows
 from discreet.data.row_sums import RowSums
 from discreet.data.rows import Rows
 from discreet.data.stages import Readings
-from discreet.data.turned import TurnedRows
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError
@@ -33,7 +33,7 @@ from discreet.recipes.moments import Fixed
 Label = Callable[[Floats], Floats]
 
 
-class Source(ABC):
+class StatisticSource(ABC):
     """Exact statistics of a table; **confidential**.
 
     Parameters
@@ -66,7 +66,7 @@ class Source(ABC):
         raise NotImplementedError
 
 
-class StagedSource(Source):
+class StagedSource(StatisticSource):
     """A table that is read once for each question.
 
     Parameters
@@ -83,7 +83,7 @@ class StagedSource(Source):
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
         """Read the sums of all columns, and the counts of outcomes."""
-        histograms, self._margins = self.readings.light(recipe.histograms)
+        histograms, self._margins = self.readings.first_pass(recipe.histograms)
         self._histograms = {histogram.column: histogram for histogram in histograms}
         check_rows(self._margins.count)
 
@@ -106,7 +106,7 @@ class ModelSource(StagedSource):
 
     Parameters
     ----------
-    table : Unread
+    table : Table
         The rows, which can be read again.
     predictors : Predictors
         The linear predictors.
@@ -114,7 +114,7 @@ class ModelSource(StagedSource):
         For each linear predictor, a function from the outcome's column to the labels of the loss.
     """
 
-    def __init__(self, table: Unread, predictors: Predictors, labels: Sequence[Label]) -> None:
+    def __init__(self, table: Table, predictors: Predictors, labels: Sequence[Label]) -> None:
         super().__init__(Readings.of(table))
         self._table, self._predictors, self._labels, self._most = table, predictors, labels, 0.0
 
@@ -130,13 +130,13 @@ class ModelSource(StagedSource):
         """The rows, read once more."""
         table, own = self._table, self._predictors
         progress = table.progress if callable(table.progress) else None
-        rows = TurnedRows(table, coordinates, own.column, exposure=own.exposure, progress=progress)
+        rows = RotatedRows(table, coordinates, own.column, exposure=own.exposure, progress=progress)
         if rows.count > self._most:  # where there were fewer when the columns were read
             raise DataError(TOO_MANY)
         return rows, self._labels, self._most
 
 
-class MomentsSource(Source):
+class MomentsSource(StatisticSource):
     """Exact moments that were summed up before.
 
     Parameters
@@ -160,7 +160,7 @@ class MomentsSource(Source):
         self._known: dict[Sequence[Block], list[list[Integers]]] = {}
 
     @classmethod
-    def counted(cls, histogram: Histogram, moments: Moments, table: Unread) -> MomentsSource:
+    def counted(cls, histogram: Histogram, moments: Moments, table: Table) -> MomentsSource:
         """Return a source whose moments are summed anew for narrower bounds."""
         return cls(moments, histogram, lambda bounds: summed(replace(table, domain=bounds)))
 
@@ -185,12 +185,12 @@ class MomentsSource(Source):
         return exact_blocks(self._moments, blocks)
 
 
-class SampledSource(Source):
+class SampledSource(StatisticSource):
     """A table whose X'X is computed from a secret sample of its rows.
 
     Parameters
     ----------
-    table : Unread
+    table : Table
         The rows.
     targets : sequence of str
         The outcomes, whose products are those of all rows.
@@ -198,7 +198,7 @@ class SampledSource(Source):
         The share of the rows that the sample has.
     """
 
-    def __init__(self, table: Unread, targets: Sequence[str], rate: float) -> None:
+    def __init__(self, table: Table, targets: Sequence[str], rate: float) -> None:
         super().__init__(table.domain)
         self._table, self._targets, self._rate = table, targets, rate
         self._neighbors: Neighbors = "add-remove"

@@ -26,7 +26,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ABOVE_0, TEXT, one_of, record
 from discreet.core.fields import Fields
-from discreet.domain.coordinates import Chart, Coordinates, Turned
+from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
 from discreet.domain.domain import Domain
 from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
@@ -39,7 +39,7 @@ def _staged() -> list[Link]:
 
 
 @dataclass(frozen=True)
-class Linked(Coordinates):
+class ModelCoordinates(Coordinates):
     """Public coordinates of a stage at a generalised linear model theta.
 
     Parameters
@@ -56,7 +56,7 @@ class Linked(Coordinates):
     Examples
     --------
     >>> plain = Coordinates.rounded(["(intercept)", "x"], [], np.eye(2), np.zeros((2, 0)), 1.0, [])
-    >>> stage = Linked.at(plain, ["y"], [[0.5], [1.0]], [[1.0]], "logit")
+    >>> stage = ModelCoordinates.at(plain, ["y"], [[0.5], [1.0]], [[1.0]], "logit")
     >>> stage.largest_slope, stage.mean(np.array([0.0]))
     (0.25, array([0.5]))
     """
@@ -91,7 +91,7 @@ class Linked(Coordinates):
         link: Link,
         most: float = 1.0,
         exposure: str | None = None,
-    ) -> Linked:
+    ) -> ModelCoordinates:
         """Take axes and radius from other coordinates, at a model that is rounded so that products are exact."""
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
         own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
@@ -138,20 +138,20 @@ def check_exposure(name: str | None, domain: Domain) -> None:
 
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
     """Read coordinates of either kind from a file."""
-    return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
+    return ModelCoordinates.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
 
 
 COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 
 
-class LinkedChart(Chart):
+class ModelCoordinateMap(CoordinateMap):
     """Transform batches of encoded rows of one domain into the coordinates of a stage at a model.
 
-    The rows of `Turned.both` are e, u, and then k of each outcome.
+    The rows of `RotatedBatch.both` are e, u, and then k of each outcome.
 
     Parameters
     ----------
-    coordinates : Linked
+    coordinates : ModelCoordinates
         The stage.
     domain : Domain
         The domain by which rows were encoded.
@@ -161,15 +161,15 @@ class LinkedChart(Chart):
     Examples
     --------
     >>> plain = Coordinates.rounded(["(intercept)"], [], [[1.0]], np.zeros((1, 0)), 1.0, [])
-    >>> stage = Linked.at(plain, ["y"], [[0.0]], [[1.0]], "logit")
-    >>> turned = LinkedChart(stage, Domain({"y": (0, 1)}), 1).turn(np.array([[ONE, ONE]]))
-    >>> (turned.both / ONE).tolist()  # e = 1 - 1/2, u = 1, k = 1
+    >>> stage = ModelCoordinates.at(plain, ["y"], [[0.0]], [[1.0]], "logit")
+    >>> rotated = ModelCoordinateMap(stage, Domain({"y": (0, 1)}), 1).rotate(np.array([[ONE, ONE]]))
+    >>> (rotated.both / ONE).tolist()  # e = 1 - 1/2, u = 1, k = 1
     [[0.5], [1.0], [1.0]]
     """
 
     _of_outcome = 0.0
 
-    def __init__(self, coordinates: Linked, domain: Domain, rows: int) -> None:
+    def __init__(self, coordinates: ModelCoordinates, domain: Domain, rows: int) -> None:
         super().__init__(coordinates, domain, rows)
         self._model, places = coordinates, domain.indices(coordinates.outcomes)
         self._outcomes = [(place, float(domain.centre[place]), float(domain.half[place])) for place in places]
@@ -178,9 +178,9 @@ class LinkedChart(Chart):
         if self._exposure is not None:
             self._units = float(domain.centre[self._exposure]), float(domain.half[self._exposure])
 
-    def turn(self, A: Floats) -> Turned:
+    def rotate(self, A: Floats) -> RotatedBatch:
         """Transform a batch of encoded rows."""
-        found = super().turn(A)
+        found = super().rotate(A)
         return found._replace(both=np.vstack([found.both, self._k]))
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
@@ -194,6 +194,8 @@ class LinkedChart(Chart):
             v[:] = (y - self._model.mean(eta)) * w * ONE
 
 
-def chart_of(coordinates: Coordinates, domain: Domain, rows: int) -> Chart:
+def map_of(coordinates: Coordinates, domain: Domain, rows: int) -> CoordinateMap:
     """The transformation of rows into coordinates of either kind."""
-    return (LinkedChart if isinstance(coordinates, Linked) else Chart)(coordinates, domain, rows)  # type: ignore[arg-type]
+    if isinstance(coordinates, ModelCoordinates):
+        return ModelCoordinateMap(coordinates, domain, rows)
+    return CoordinateMap(coordinates, domain, rows)

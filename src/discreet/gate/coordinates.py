@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from discreet.core.checks import Neighbors
-from discreet.data.stages import MeatSums, StageSums
+from discreet.data.stages import ScoreProductSums, StageSums
 from discreet.gate.entropy import Entropy
 from discreet.gate.statistics import block_noise, noisy_blocks
 from discreet.privacy import sensitivity
@@ -15,7 +15,7 @@ from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
 from discreet.recipes.base import Choice, Radii
 from discreet.statistics.histogram import COUNTS
 
-Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
+ReadScoreProducts = Callable[[Sequence[int], Sequence[float]], ScoreProductSums]
 """A function from the indices of the half widths, and the bounds on persons' scores, to the exact sums of scores and of
 inner rows."""
 
@@ -27,7 +27,7 @@ def release_stage(
     choose: Choice | None,
     entropy: Entropy,
     *,
-    meat: Meat | None = None,
+    score_products: ReadScoreProducts | None = None,
     radii: Radii | None = None,
 ) -> ReleasedStage:
     """Add noise to the exact sums of a stage: first to the counts, which choose the half widths, then to the rest.
@@ -45,7 +45,7 @@ def release_stage(
         outcome has one half width only.
     entropy : Entropy
         The words of a session that was charged with the whole stage.
-    meat : callable, optional
+    score_products : callable, optional
         A function from the chosen indices to the exact sums of scores and of inner rows, where a block needs these.
     radii : callable, optional
         A function from noisy U'U and e'e to the bounds on scores, where scores are summed by person.
@@ -62,22 +62,24 @@ def release_stage(
         for name in blocks[i].columns
     }
     chosen = tuple(choose(counts)) if choose else (0,) * len(stage.outcomes)
-    if last and (meat is None or (radii is None) != unit.plain):
+    if last and (score_products is None or (radii is None) != unit.plain):
         raise ValueError("a block is about scores or inner rows, and nothing sums them up")
-    products = meat(chosen, ()) if last and meat is not None and radii is None else None
+    products = score_products(chosen, ()) if last and score_products is not None and radii is None else None
     rest = noisy_blocks([sums.integers(blocks[i], chosen) for i in late], [noise[i] for i in late], entropy)
-    values, lengths = dict(zip([*early, *late], (*first, *rest), strict=True)), tuple[float, ...]()
-    if last and meat is not None and radii is not None:
-        lengths = _lengths(blocks, values, radii)
-        products = meat(chosen, lengths)
+    values, score_norms = dict(zip([*early, *late], (*first, *rest), strict=True)), tuple[float, ...]()
+    if last and score_products is not None and radii is not None:
+        score_norms = _score_norms(blocks, values, radii)
+        products = score_products(chosen, score_norms)
     if products is not None:
         scored = noisy_blocks([products.integers(blocks[i]) for i in last], [noise[i] for i in last], entropy)
         values |= dict(zip(last, scored, strict=True))
-    event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, lengths)
+    event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, score_norms)
     return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))
 
 
-def _lengths(blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii) -> tuple[float, ...]:
+def _score_norms(
+    blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii
+) -> tuple[float, ...]:
     """Return the bounds on the norms of scores, from noisy U'U and e'e."""
     found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not blocks[i].kind.counted}
     return radii(found["gram"], found["squares"])

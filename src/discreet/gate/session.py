@@ -21,9 +21,9 @@ from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
+from discreet.privacy.budget_parts import Cost
 from discreet.privacy.events.base import Event
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.pots import Cost
 from discreet.recipes.base import Facts, Recipe
 from discreet.released.certificate import Certificate
 

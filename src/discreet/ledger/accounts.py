@@ -31,12 +31,12 @@ from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError, DiscreetWarning, LedgerError, ParameterError
 from discreet.ledger.blocks import Counter
-from discreet.ledger.entries import FORMAT, Entry, population
+from discreet.ledger.entries import FORMAT, LedgerEntry, population
 from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
 from discreet.ledger.storage.base import LostError, sound
 from discreet.ledger.terms import Terms, charged, counted, dues, limits_of, spent_of, terms_of
-from discreet.privacy import pots
-from discreet.privacy.pots import Balance, Cost, Limits, Spent
+from discreet.privacy import budget_parts
+from discreet.privacy.budget_parts import Balance, Cost, Limits, Spent
 from discreet.released.certificate import Receipt
 
 T = TypeVar("T")
@@ -167,10 +167,10 @@ class Ledger:
         elif tuple(others) != (0.0, 0.0):
             raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
         whose, rows = person_column(person), rows_of_a_person(rows_per_person)
-        relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
+        relation, public = checks.neighbors(neighbors or "add-remove"), budget_parts.columns(public_outcomes)
         if parent != name and (neighbors is not None or public):
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
-        pots.check_public(public, relation)
+        budget_parts.check_public(public, relation)
         if parent == name and whose is None:
             rows = rows or 1
         return self.define(name, Terms(given, relation, public, rows, whose))
@@ -249,11 +249,11 @@ class Ledger:
         with self._storage.reading() as reading:
             return work(reading)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         """All entries, the oldest first; raise an error if one is damaged."""
         return [sound(entry, index) for entry, index in self._storage.entries()]
 
-    def stored(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+    def stored(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries with the index values they are stored under, unchecked."""
         return self._storage.entries()
 
@@ -351,7 +351,7 @@ class Reservation:
     Only the process that made it can use it: after a fork, noise would be drawn twice for one charge.
     """
 
-    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+    def __init__(self, ledger: Ledger, entry: LedgerEntry) -> None:
         self.ledger, self.entry = ledger, entry
         self._process, self._lock, self._state = os.getpid(), threading.Lock(), "reserved"
 
@@ -417,11 +417,11 @@ def _user() -> str:
         return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
-def _append(t: Transaction, facts: dict[str, Any]) -> Entry:
+def _append(t: Transaction, facts: dict[str, Any]) -> LedgerEntry:
     last = t.last()
     if last is None and facts["kind"] != "ledger":
         raise LedgerError("The ledger was never finished: it has no first entry. Delete it, and make it again.")
-    entry = Entry.after(last, facts)
+    entry = LedgerEntry.after(last, facts)
     t.append(entry)
     return entry
 

@@ -19,10 +19,10 @@ from discreet.core.files import Document, Source, read_document, write_document
 from discreet.errors import BudgetError, DiscreetError, FileFormatError
 from discreet.ledger.accounts import Ledger
 from discreet.ledger.documents import LEDGER, LEDGER_HEAD
-from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
+from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, LedgerEntry, hashed, population
 from discreet.ledger.terms import Terms, counted, steps_in_0_2
-from discreet.privacy import pots
-from discreet.privacy.pots import Balance, Cost, Spent
+from discreet.privacy import budget_parts
+from discreet.privacy.budget_parts import Balance, Cost, Spent
 from discreet.released.certificate import Receipt
 
 MOST = 20
@@ -49,7 +49,7 @@ class _Replay:
     open: dict[int, dict[str, Any]] = field(default_factory=dict)
     seen: set[tuple[str, Any]] = field(default_factory=set)
 
-    def play(self, entry: Entry) -> None:
+    def play(self, entry: LedgerEntry) -> None:
         """Apply an entry; raise an error if it is wrong."""
         facts = entry.facts
         kind, account = facts["kind"], str(facts.get("account"))
@@ -96,8 +96,8 @@ class _Replay:
                 raise FileFormatError("it does not count as often as its account says")
         for name, (cost, due) in self._dues(account, facts).items():
             terms = self.terms[name]
-            pots.refuse_relation(terms.neighbors, facts["neighbors"], repr(name))
-            pots.refuse_public(terms.public_outcomes, cost, repr(name))
+            budget_parts.refuse_relation(terms.neighbors, facts["neighbors"], repr(name))
+            budget_parts.refuse_public(terms.public_outcomes, cost, repr(name))
             if terms.limits is not None:
                 Balance(terms.limits, self.spent[name]).after(cost, repr(name))
             self.spent[name] += due
@@ -131,7 +131,7 @@ def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
     return [*found[:MOST], f"And {more} more."] if more > 0 else found
 
 
-def chain_flaws(entries: Sequence[Entry]) -> list[str]:
+def chain_flaws(entries: Sequence[LedgerEntry]) -> list[str]:
     """List the flaws of a sequence of entries: in hashes, numbers, sums and limits."""
     if not entries:
         return ["There is no entry: the first one says which ledger it is."]
@@ -154,7 +154,7 @@ def chain_flaws(entries: Sequence[Entry]) -> list[str]:
     return found
 
 
-def undercounted(entries: Sequence[Entry]) -> list[str]:
+def undercounted(entries: Sequence[LedgerEntry]) -> list[str]:
     """List releases that version 0.2.0 undercounted: once, though their person column may not be the account's."""
     terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
     cancelled = {entry.facts["settles"] for entry in entries if entry.facts["kind"] == "cancel"}
@@ -177,19 +177,19 @@ def undercounted(entries: Sequence[Entry]) -> list[str]:
     return found
 
 
-def clock_notes(entries: Sequence[Entry]) -> list[str]:
+def clock_notes(entries: Sequence[LedgerEntry]) -> list[str]:
     """List entries before which the clock went back; this is no flaw, because nothing depends on the clock."""
     pairs = itertools.pairwise(entries)
     return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
 
 
-def unsettled(entries: Sequence[Entry]) -> list[Entry]:
+def unsettled(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Releases that were paid for and neither committed nor cancelled: in progress, or lost. They count as spent."""
     settled = {entry.facts.get("settles") for entry in entries}
     return [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in settled]
 
 
-def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entry:
+def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> LedgerEntry:
     """Write all entries, or only the number and hash of the last one, to a document; return the last entry."""
     entries = ledger.entries()
     head = entries[-1]
@@ -198,10 +198,10 @@ def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entr
     return head
 
 
-def exported(path: str | Path) -> list[Entry]:
+def exported(path: str | Path) -> list[LedgerEntry]:
     """The entries of an exported ledger."""
     body = read_document(path, "ledger", (FORMAT,))
-    return [Entry(place, **line) for place, line in enumerate(LEDGER.read(body)["entries"])]
+    return [LedgerEntry(place, **line) for place, line in enumerate(LEDGER.read(body)["entries"])]
 
 
 def witness_of(path: str | Path, receipts: Sequence[Receipt], certificate: str) -> list[Witness]:
@@ -220,14 +220,14 @@ def head_of(path: Source) -> Witness | None:
     return Witness(document.name, head["ledger"], head["number"], head["hash"])
 
 
-def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:
+def _moved(entry: LedgerEntry, index: tuple[Any, ...]) -> bool:
     try:
         return entry.index != index
     except Exception:
         return True
 
 
-def _facts(entry: Entry) -> dict[str, Any]:
+def _facts(entry: LedgerEntry) -> dict[str, Any]:
     """The facts of an entry; empty if it cannot be parsed."""
     try:
         return entry.facts if isinstance(entry.facts, dict) else {}
@@ -235,7 +235,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
         return {}
 
 
-def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
+def _missed(witness: Witness, entries: dict[int, LedgerEntry]) -> list[str]:
     """List the contradictions between a ledger and a witness."""
     if 0 not in entries or _facts(entries[0]).get("ledger") != witness.ledger:
         return [f"{witness.name} is from another ledger."]

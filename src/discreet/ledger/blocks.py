@@ -24,14 +24,14 @@ from typing import Any, Self
 
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 
 
 class Counter(ABC):
     """A budget or account that is charged for the releases inside its ``with`` blocks."""
 
     def __init__(self) -> None:
-        self._blocks: list[Block] = []
+        self._blocks: list[BudgetBlock] = []
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class Counter(ABC):
         """Pay for a release, before its noise is drawn."""
 
     def __enter__(self) -> Self:
-        self._blocks.append(Block(self))
+        self._blocks.append(BudgetBlock(self))
         self._blocks[-1].begin()
         return self
 
@@ -58,7 +58,7 @@ class Counter(ABC):
         self._blocks.pop().end()
 
 
-class Block:
+class BudgetBlock:
     """One ``with`` block of a counter."""
 
     def __init__(self, counter: Counter) -> None:
@@ -83,8 +83,8 @@ class Block:
         _enclosing.set(tuple(block for block in _enclosing.get() if block is not self))
 
 
-_active: list[Block] = []
-_enclosing: ContextVar[tuple[Block, ...]] = ContextVar("discreet_blocks", default=())
+_active: list[BudgetBlock] = []
+_enclosing: ContextVar[tuple[BudgetBlock, ...]] = ContextVar("discreet_blocks", default=())
 _formula: ContextVar[str | None] = ContextVar("discreet_formula", default=None)
 _lock = threading.RLock()
 

@@ -16,8 +16,8 @@ from discreet.ledger.accounts import Account, Ledger, Reservation, person_column
 from discreet.ledger.blocks import Counter
 from discreet.ledger.storage import Memory
 from discreet.ledger.terms import Terms
-from discreet.privacy import pots
-from discreet.privacy.pots import Balance, Cost, Limits
+from discreet.privacy import budget_parts
+from discreet.privacy.budget_parts import Balance, Cost, Limits
 
 
 class Budget(Counter):
@@ -85,8 +85,8 @@ class Budget(Counter):
             )
         self.delta = checks.delta(delta)
         self.neighbors = checks.neighbors(neighbors)
-        self.public_outcomes = pots.columns(public_outcomes)
-        pots.check_public(self.public_outcomes, self.neighbors)
+        self.public_outcomes = budget_parts.columns(public_outcomes)
+        budget_parts.check_public(self.public_outcomes, self.neighbors)
         self.person, self.rows_per_person = person_column(person), rows_of_a_person(rows_per_person)
         checks.choice("adding", adding, (None, True, False))
         if others is not None and adding is not None:
@@ -193,7 +193,7 @@ class Budget(Counter):
         spent = f"spent {self.epsilon_spent:.4g} in {len(self._releases())} releases"
         others = self.balance.limits.others
         apart = f", {others[0]:g} of it for releases that are not Gaussian" if 0 < others[0] < self.epsilon else ""
-        public = f", not protecting {pots.listed(self.public_outcomes)}" if self.public_outcomes else ""
+        public = f", not protecting {budget_parts.listed(self.public_outcomes)}" if self.public_outcomes else ""
         promise = f"epsilon={self.epsilon:g}, delta={self.delta:g}{apart}"
         return f"Budget({promise}, {self.neighbors}{public}, {self.unit}; {spent})"
 

@@ -14,7 +14,7 @@ from discreet.errors import BudgetError, DiscreetWarning
 from discreet.ledger import blocks
 from discreet.ledger.accounts import Account, Ledger, Reservation
 from discreet.ledger.blocks import Counter
-from discreet.privacy.pots import Cost
+from discreet.privacy.budget_parts import Cost
 from discreet.released.certificate import Receipt
 
 LEDGER, ACCOUNT, PURPOSE = "DISCREET_LEDGER", "DISCREET_ACCOUNT", "DISCREET_PURPOSE"

@@ -8,7 +8,7 @@ from discreet.core.field_kinds import COUNT, NEIGHBORS, SHA256, TEXT, TEXTS, by_
 from discreet.core.fields import DocumentFields, FieldKind, Fields, defined, fixed, ref
 from discreet.ledger.entries import FORMAT
 from discreet.ledger.terms import Terms
-from discreet.privacy.pots import Cost, Spent
+from discreet.privacy.budget_parts import Cost, Spent
 
 _ABOUT = dict[str, Any](account=TEXT, after=by_name(record(Spent))("What was spent then, by account."))
 _SETTLES = _ABOUT | {"settles": COUNT}

@@ -49,7 +49,7 @@ def population(account: str) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One entry: its number, its body as JSON text, and the hash that is stored beside it."""
 
     number: int
@@ -57,7 +57,7 @@ class Entry:
     hash: str
 
     @classmethod
-    def after(cls, last: Entry | None, facts: dict[str, Any]) -> Entry:
+    def after(cls, last: LedgerEntry | None, facts: dict[str, Any]) -> LedgerEntry:
         """Return the entry that follows another one, or the first entry."""
         number, previous = (0, NOTHING) if last is None else (last.number + 1, last.hash)
         ledger = facts["ledger"] if last is None else last.facts["ledger"]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.ledger.audit import unsettled
-from discreet.ledger.entries import Entry, population
+from discreet.ledger.entries import LedgerEntry, population
 from discreet.ledger.terms import Terms
 from discreet.privacy import gdp
-from discreet.privacy.pots import Balance, Cost, Limits, Spent
+from discreet.privacy.budget_parts import Balance, Cost, Limits, Spent
 from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH, canvas, legend, style, svg
 from discreet.results.report.page import bullets, figure, page, paragraphs, section, table
 
-POTS = ("Gaussian", "others")
+BUDGET_PARTS = ("Gaussian", "others")
 """The names of the two parts of a budget."""
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -52,7 +52,7 @@ class Story:
         return self.points[-1][1]
 
 
-def stories(entries: Sequence[Entry]) -> list[Story]:
+def stories(entries: Sequence[LedgerEntry]) -> list[Story]:
     """Return the history of every account, in the order in which they were opened."""
     terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
     lost = {entry.number for entry in unsettled(entries)}
@@ -70,7 +70,7 @@ def stories(entries: Sequence[Entry]) -> list[Story]:
     return found
 
 
-def _points(entries: Sequence[Entry], name: str, limits: Limits) -> list[tuple[dt.datetime, Balance]]:
+def _points(entries: Sequence[LedgerEntry], name: str, limits: Limits) -> list[tuple[dt.datetime, Balance]]:
     points: list[tuple[dt.datetime, Balance]] = []
     for entry in entries:
         when = dt.datetime.fromisoformat(entry.facts["when"])
@@ -153,14 +153,14 @@ def terminal(story: Story, width: int = 60) -> list[str]:
     """Describe an account in lines of text: each part of its budget as a bar, and spending over time as a skyline."""
     shared = "" if story.terms.limits is not None else f" (the limits of {population(story.name)})"
     lines = [f"{story.name}: {promised(story)}{shared}", f"  {_counted(story)}"]
-    told = dict(zip(_pots(story.balance), left(story), strict=True))
+    told = dict(zip(_budget_parts(story.balance), left(story), strict=True))
     for pot, words in told.items():
-        share = story.balance.shares[POTS.index(pot)] or 0.0
+        share = story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0
         lines += [f"  {pot:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
     first, last = story.points[0][0], story.points[-1][0]
     day = "%Y-%m-%d" if last - first > dt.timedelta(days=2) else "%Y-%m-%d %H:%M"
     for pot in told:
-        shares = _sampled(story, POTS.index(pot), width)
+        shares = _sampled(story, BUDGET_PARTS.index(pot), width)
         if story.terms.limits is None or not any(shares):
             continue
         marks = ["100 %", "", " 50 %", "", "  0 %"]
@@ -171,8 +171,8 @@ def terminal(story: Story, width: int = 60) -> list[str]:
     return lines
 
 
-def _pots(balance: Balance) -> list[str]:
-    return [pot for pot, share in zip(POTS, balance.shares, strict=True) if share is not None]
+def _budget_parts(balance: Balance) -> list[str]:
+    return [pot for pot, share in zip(BUDGET_PARTS, balance.shares, strict=True) if share is not None]
 
 
 def _counted(story: Story) -> str:
@@ -195,21 +195,21 @@ def _sampled(story: Story, pot: int, width: int) -> list[float]:
 # ---------------------------------------------------------------- as a page
 
 
-def html(name: str, entries: Sequence[Entry]) -> str:
+def html(name: str, entries: Sequence[LedgerEntry]) -> str:
     """Return an HTML page for a ledger: what is left, spending over time, and every release; no clock is read.
 
     Parameters
     ----------
     name : str
         The name of the ledger.
-    entries : sequence of Entry
+    entries : sequence of LedgerEntry
         All its entries.
     """
     told, head = stories(entries), entries[-1]
     rows = [
-        [story.name, promised(story), pot, f"{story.balance.shares[POTS.index(pot)] or 0.0:.1%}", words]
+        [story.name, promised(story), pot, f"{story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0:.1%}", words]
         for story in told
-        for pot, words in zip(_pots(story.balance), left(story), strict=True)
+        for pot, words in zip(_budget_parts(story.balance), left(story), strict=True)
     ]
     answer = " ".join(f"{story.name}: {_counted(story)}." for story in told) or "No account was opened yet."
     parts = [
@@ -228,7 +228,7 @@ def html(name: str, entries: Sequence[Entry]) -> str:
 HISTORY = ("entry", "when", "account", "what", "cost", "who", "why", "state")
 
 
-def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[str, Any]]:
+def releases(entries: Sequence[LedgerEntry], account: str | None = None) -> list[dict[str, Any]]:
     """The facts of every release that was paid for, with its state and certificate; the oldest first."""
     settled = {entry.facts["settles"]: entry.facts for entry in entries if "settles" in entry.facts}
     states = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
@@ -241,7 +241,7 @@ def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[
     ]
 
 
-def history(entries: Sequence[Entry], account: str | None = None) -> list[list[str]]:
+def history(entries: Sequence[LedgerEntry], account: str | None = None) -> list[list[str]]:
     """A table of the releases that were paid for, with the columns of `HISTORY`."""
     return [
         [
@@ -276,7 +276,8 @@ def _figure(story: Story, number: int) -> str:
         _draw(axes, story)
         legend(drawn, axes)
         words = f"{story.name}: {_counted(story)}. " + " ".join(
-            f"{pot} {story.balance.shares[POTS.index(pot)] or 0.0:.0%} spent." for pot in _pots(story.balance)
+            f"{pot} {story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0:.0%} spent."
+            for pot in _budget_parts(story.balance)
         )
         return figure(svg(drawn, f"spent{number}", words), f"{words} The grey line is the limit.")
 
@@ -286,8 +287,8 @@ def _draw(axes: Any, story: Story) -> None:
     from matplotlib import dates
 
     times = [when for when, _ in story.points]
-    for pot, colour, look in zip(POTS, (BLUE, ORANGE), LOOKS, strict=False):
-        shares = [balance.shares[POTS.index(pot)] for _, balance in story.points]
+    for pot, colour, look in zip(BUDGET_PARTS, (BLUE, ORANGE), LOOKS, strict=False):
+        shares = [balance.shares[BUDGET_PARTS.index(pot)] for _, balance in story.points]
         if shares[0] is not None:
             values = [100 * (share or 0.0) for share in shares]
             axes.step(times, values, where="post", color=colour, ls=look["ls"], lw=1.8, label=pot)

@@ -13,8 +13,8 @@ from discreet.errors import BudgetError, FileFormatError, LedgerError
 from discreet.ledger.entries import population
 from discreet.ledger.storage import Reading
 from discreet.ledger.storage.base import DAMAGED
-from discreet.privacy import pots
-from discreet.privacy.pots import Balance, Cost, Limits, Spent
+from discreet.privacy import budget_parts
+from discreet.privacy.budget_parts import Balance, Cost, Limits, Spent
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Terms(FileRecord):
         "What an account was opened with.",
         limits=maybe(record(Limits)),
         neighbors=NEIGHBORS,
-        public_outcomes=pots.PUBLIC,
+        public_outcomes=budget_parts.PUBLIC,
         rows_per_person=maybe(whole(1))(
             "The most rows of a table that one person has; null where it was not declared."
         ),
@@ -163,8 +163,8 @@ def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Nam
     """
     parts = {part: terms_of(t, part, ledger) for part in (population(name), name)}
     for part, terms in parts.items():
-        pots.refuse_relation(terms.neighbors, neighbors, ledger.words(part))
-        pots.refuse_public(terms.public_outcomes, cost, ledger.words(part))
+        budget_parts.refuse_relation(terms.neighbors, neighbors, ledger.words(part))
+        budget_parts.refuse_public(terms.public_outcomes, cost, ledger.words(part))
     times = parts[name].steps(cost.person, ledger.words(name))
     each, after = cost.to_people(times), {}
     for part, terms in parts.items():

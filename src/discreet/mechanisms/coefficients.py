@@ -9,8 +9,8 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.mechanisms.posterior_sampling.release import Subject
-from discreet.models.base import Asked, PrivateRegressor, ReleasesModel
+from discreet.mechanisms.posterior_sampling.release import StagedSubject
+from discreet.models.base import FitSpec, PrivateRegressor, ReleasesModel
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
@@ -43,12 +43,12 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
             )
         return promise
 
-    def _subject(self, domain: Domain, asked: Asked) -> Subject:
-        design = domain.design_names(asked.features)
-        outcome = domain.entries[domain.target(asked.target)].name
+    def _subject(self, domain: Domain, spec: FitSpec) -> StagedSubject:
+        design = domain.design_names(spec.features)
+        outcome = domain.entries[domain.target(spec.target)].name
         sizes = sensitivity.norm(design, domain), sensitivity.norm((outcome,), domain)
-        return Subject(
-            design, outcome, *sizes, asked.promise.neighbors, None if self.rows is None else float(self.rows)
+        return StagedSubject(
+            design, outcome, *sizes, spec.promise.neighbors, None if self.rows is None else float(self.rows)
         )
 
     def _number(self, domain: Domain, target: str) -> str:
@@ -57,12 +57,12 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
         domain.columns[column].as_number(column, type(self).__name__)
         return column
 
-    def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> Self:
+    def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: StagedSubject, spec: FitSpec) -> Self:
         """Build the model from released coefficients, in the user's units."""
         domain, design = certificate.domain, subject.design
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
-        released = ReleasedModel(certificate, asked.target, names, coef, intercept, inference=why)
-        self._set(released, released.results(), asked)
+        released = ReleasedModel(certificate, spec.target, names, coef, intercept, inference=why)
+        self._set(released, released.results(), spec)
         return self

@@ -18,11 +18,11 @@ from discreet.core.checks import Neighbors
 from discreet.core.old_keywords import WithOldKeywords
 from discreet.core.threads import threads_for
 from discreet.data.moments import outcome_names
-from discreet.data.reading import Progress, Unread, threads
+from discreet.data.reading import Progress, Table, threads
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import (
+    InputTable,
     Outcomes,
-    Table,
     as_features,
     as_numbers,
     as_outcomes,
@@ -132,7 +132,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
     def _coefficient_names(self) -> Sequence[str]:
         raise NotImplementedError
 
-    def _to_predict(self, X: Any) -> Table:
+    def _to_predict(self, X: Any) -> InputTable:
         """Return X as features; refuse another number of columns than in fit, without stating it."""
         check_is_fitted(self)
         features = as_features(X)
@@ -212,7 +212,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitSpec:
     """The outcomes, features and promise of one fit.
 
     Parameters
@@ -361,8 +361,8 @@ class PrivateEstimator(Estimator, ABC):
         columns = self._outcome_columns(declared, targets, several=not isinstance(target, str))
         names = feature_names(declared, columns, features)
         domain = declared.select([*names, *columns]).with_intercept(self.fit_intercept)
-        asked = Asked(targets, names, promise, several=not isinstance(target, str))
-        return self._fit_table(self._opened(table, domain, progress), asked)
+        spec = FitSpec(targets, names, promise, several=not isinstance(target, str))
+        return self._fit_table(self._opened(table, domain, progress), spec)
 
     def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
         """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
@@ -381,18 +381,18 @@ class PrivateEstimator(Estimator, ABC):
         domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
         self._outcome_columns(domain, (target,))
         with blocks.asked(formula):
-            return self._fit_table(self._opened(table, domain, progress), Asked((target,), features, promise))
+            return self._fit_table(self._opened(table, domain, progress), FitSpec((target,), features, promise))
 
-    def _fit_table(self, table: Unread, asked: Asked) -> Self:
+    def _fit_table(self, table: Table, spec: FitSpec) -> Self:
         with threads_for(len(table.domain.entries)):
-            return self._fit_rows(table, asked)
+            return self._fit_rows(table, spec)
 
     # ---------------------------------------------------------------- persons and weights
 
-    def _opened(self, table: Table, domain: Domain, progress: bool | Progress = False) -> Unread:
+    def _opened(self, table: InputTable, domain: Domain, progress: bool | Progress = False) -> Table:
         """Return the table with its rows still unread, if the method can use them."""
         self._refuse_unit(domain)
-        return Unread.of(table, domain, self.n_jobs, progress)
+        return Table.of(table, domain, self.n_jobs, progress)
 
     def _refuse_unit(self, domain: Domain) -> None:
         """Refuse persons and weights of a domain if the method is not proven for them."""
@@ -401,7 +401,7 @@ class PrivateEstimator(Estimator, ABC):
     # ---------------------------------------------------------------- what differs
 
     @abstractmethod
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         """Fit the model to the rows of a table."""
 
     def _promise(self) -> Guarantee:
@@ -420,10 +420,10 @@ class PrivateEstimator(Estimator, ABC):
         """The name of the method in certificates."""
         return method_of(type(self))
 
-    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+    def _ask(self, X: InputTable, y: Outcomes, promise: Guarantee) -> tuple[InputTable, Domain, FitSpec]:
         """Return the table of X and y, its domain, and the request for a fit."""
         domain, features, targets = self._describe(X, y, getattr(self, "bounds_y", None))
-        return X.beside(y, targets), domain, Asked(tuple(targets), features, promise, X.named, len(y) > 1)
+        return X.beside(y, targets), domain, FitSpec(tuple(targets), features, promise, X.named, len(y) > 1)
 
     def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
         """Return the columns of the outcomes."""
@@ -444,7 +444,7 @@ class PrivateEstimator(Estimator, ABC):
             method = citations.as_published(method, self._paper)
         return Session(promise, method, self.rows, self.random_state)
 
-    def _describe(self, X: Table, y: Outcomes, bounds_y: Any) -> tuple[Domain, list[str], list[str]]:
+    def _describe(self, X: InputTable, y: Outcomes, bounds_y: Any) -> tuple[Domain, list[str], list[str]]:
         """Return the domain of X and y, features and outcomes, as far as they are declared."""
         if self.domain is None:
             plain = ["y"] if len(y) == 1 else [f"y{j}" for j in range(len(y))]
@@ -468,11 +468,11 @@ class PrivateEstimator(Estimator, ABC):
         names, targets = described(self.domain, X, y.names)
         return self.domain.select([*names, *targets]).with_intercept(self.fit_intercept), names, targets
 
-    def _set(self, release: PrivateMoments | ReleasedModel, fitted: Results, asked: Asked) -> None:
+    def _set(self, release: PrivateMoments | ReleasedModel, fitted: Results, spec: FitSpec) -> None:
         """Set the fitted attributes."""
-        columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
-        self._set_columns(list(inputs_of(columns)), named=asked.named)
-        self._features = tuple(asked.features)
+        columns = {name: fitted.certificate.domain.columns[name] for name in spec.features}
+        self._set_columns(list(inputs_of(columns)), named=spec.named)
+        self._features = tuple(spec.features)
         self.release_, self.results_, self.certificate_ = release, fitted, fitted.certificate
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.tables import Table, as_row_weights
+from discreet.data.tables import InputTable, as_row_weights
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def counted(
-    model: PrivateEstimator, table: Table, domain: Domain, sample_weight: Any, person: Any
-) -> tuple[Table, Domain]:
+    model: PrivateEstimator, table: InputTable, domain: Domain, sample_weight: Any, person: Any
+) -> tuple[InputTable, Domain]:
     """Return the table with the persons and weights that `fit` was given.
 
     Where the model has a bound on weights, rows without one weigh 1, so that weights and repeated rows have the same

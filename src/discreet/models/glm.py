@@ -9,20 +9,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.data.reading import Unread
-from discreet.data.tables import Outcomes, Table
+from discreet.data.reading import Table
+from discreet.data.tables import InputTable, Outcomes
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.families import HINGE, LOGISTIC, POISSON, Family, Loss, Outcome, SmoothHinge
 from discreet.families.coordinates import check_exposure
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
-from discreet.models.scouted import ScoutedModel
+from discreet.models.private_coordinates import PrivateCoordinatesModel
 from discreet.privacy.guarantee import Guarantee
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
+class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
     """Logistic regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
@@ -58,7 +58,7 @@ class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLinearSVC(ScoutedModel, PerturbedClassifier):
+class DPLinearSVC(PrivateCoordinatesModel, PerturbedClassifier):
     """Linear support-vector machine by objective perturbation, with a proven guarantee.
 
     The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
@@ -95,7 +95,7 @@ class DPLinearSVC(ScoutedModel, PerturbedClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
+class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
     """Poisson regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
@@ -131,19 +131,19 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
         check_exposure(self.exposure, domain)
         return found if self.exposure is None else [*found, self.exposure]
 
-    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+    def _ask(self, X: InputTable, y: Outcomes, promise: Guarantee) -> tuple[InputTable, Domain, FitSpec]:
         table, domain, asked = super()._ask(X, y, promise)
         if self.exposure is None:
             return table, domain, asked
         check_exposure(self.exposure, domain)
         return table, domain, replace(asked, features=[name for name in asked.features if name != self.exposure])
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         if self.exposure is not None and self.exposure not in table.domain.columns:
             raise ParameterError(f"The exposure {self.exposure!r} is not among the columns: give it in fit_source.")
-        return super()._fit_rows(table, asked)
+        return super()._fit_rows(table, spec)
 
-    def _is_staged(self, table: Unread, design: tuple[str, ...], outcome: Outcome) -> bool:
+    def _is_staged(self, table: Table, design: tuple[str, ...], outcome: Outcome) -> bool:
         staged = super()._is_staged(table, design, outcome)
         if self.exposure is not None and not staged:
             raise ParameterError(

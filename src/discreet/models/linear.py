@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.data.moments import Moments, counted, outcome_names, summed
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
 from discreet.domain import Domain
@@ -21,7 +21,7 @@ from discreet.drivers.run import Run, release_moments, run
 from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.session import Session
-from discreet.models.base import Asked, PrivateRegressor, ReleasesMoments
+from discreet.models.base import FitSpec, PrivateRegressor, ReleasesMoments
 from discreet.models.size import check_size
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -70,14 +70,14 @@ class MomentsEstimator(PrivateRegressor):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         self._refuse_unit(moments.domain)
         names = feature_names(moments.domain, self._outcome_columns(moments.domain, (target,)), features)
-        return self._fit(moments, Asked((target,), names, promise))
+        return self._fit(moments, FitSpec((target,), names, promise))
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         check_size(len(table.domain.entries), staged=False)
-        return self._fit(summed(table), asked)
+        return self._fit(summed(table), spec)
 
     @abstractmethod
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
         """Release what the method needs of the moments, and fit the model."""
 
 
@@ -97,7 +97,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
 
     # ---------------------------------------------------------------- the method's own mathematics
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         """Return the statistics that the verified method releases, with shares of mu^2."""
         raise NotImplementedError
 
@@ -113,31 +113,31 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
 
     # ---------------------------------------------------------------- wiring
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        domain, promise = moments.domain, asked.promise
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        domain, promise = moments.domain, spec.promise
         if self._paper is None:
             session = self._session(promise)
-            recipe: Fixed = MomentsOnce(session.facts(domain), requests=tuple(self._wanted(domain, asked)))
+            recipe: Fixed = MomentsOnce(session.facts(domain), requests=tuple(self._wanted(domain, spec)))
         else:
-            design = domain.design_names(asked.features)
-            target = domain.entries[domain.target(asked.target)].name
+            design = domain.design_names(spec.features)
+            target = domain.entries[domain.target(spec.target)].name
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, target, R2, promise)
             session = self._session(promise, reason)
             event = GaussianEvent(sensitivity.mu(blocks, domain, promise.neighbors), tuple(blocks))
             recipe = Fixed(session.facts(domain), (event,))
-        return self._fit_released(release_moments(recipe, MomentsSource(moments), session), asked)
+        return self._fit_released(release_moments(recipe, MomentsSource(moments), session), spec)
 
-    def _wanted(self, domain: Domain, asked: Asked) -> list[StatisticRequest]:
+    def _wanted(self, domain: Domain, spec: FitSpec) -> list[StatisticRequest]:
         """Return the statistics that are released for a model."""
-        design = domain.design_names(asked.features)
-        rows = every_level(domain, asked.features, design) if self.levels else design
-        return self._wants(rows, domain.entries[domain.target(asked.target)].name)
+        design = domain.design_names(spec.features)
+        rows = every_level(domain, spec.features, design) if self.levels else design
+        return self._requests(rows, domain.entries[domain.target(spec.target)].name)
 
-    def _fit_released(self, released: PrivateMoments, asked: Asked) -> Self:
+    def _fit_released(self, released: PrivateMoments, spec: FitSpec) -> Self:
         """Fit the model to released values."""
-        e = released.equations(asked.target, asked.features)
-        self._set(released, self._results(released, e, asked.promise.delta), asked)
+        e = released.equations(spec.target, spec.features)
+        self._set(released, self._results(released, e, spec.promise.delta), spec)
         return self
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
@@ -146,18 +146,18 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
 
     # ---------------------------------------------------------------- several outcomes
 
-    def _fit_outcomes(self, moments: Moments, asked: Asked) -> Self:
+    def _fit_outcomes(self, moments: Moments, spec: FitSpec) -> Self:
         """Fit one outcome or several to one release of X'X, X'Y and y'y, each with all levels of categories."""
-        domain, promise = moments.domain, asked.promise
-        outcomes = outcome_names(domain, asked.targets)
-        rows = every_level(domain, asked.features, domain.design_names(asked.features))
+        domain, promise = moments.domain, spec.promise
+        outcomes = outcome_names(domain, spec.targets)
+        rows = every_level(domain, spec.features, domain.design_names(spec.features))
         norms = sensitivity.norm(rows, domain), sensitivity.norm(outcomes, domain)
         shares = shares_of(Sizes(len(rows), len(outcomes), *norms, promise.neighbors))
         session = self._outcomes_session(promise)
         recipe = ManyOutcomes(session.facts(domain), (), rows, outcomes, shares)
         released = release_moments(recipe, MomentsSource(moments), session)
-        e = normal_equations(released, asked.targets, asked.features)
-        return self._fit_equations(released, e, e, asked)
+        e = normal_equations(released, spec.targets, spec.features)
+        return self._fit_equations(released, e, e, spec)
 
     def _outcomes_session(self, promise: Guarantee) -> Session:
         """Return a session for a release of several outcomes, named after the method that is for nothing else."""
@@ -168,7 +168,7 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         released: PrivateMoments,
         e: NormalEquations,
         raw: NormalEquations,
-        asked: Asked,
+        spec: FitSpec,
         solve: Solve = "noise-aware",
         penalty: float | None = None,
     ) -> Self:
@@ -176,10 +176,10 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         theta, method = solve_many(released, e, solve, penalty), released.certificate.method
         fitted = (
             results(released, e, theta, method, raw)
-            if asked.several
+            if spec.several
             else results(released, raw.one(0), theta[:, 0], method)
         )
-        self._set(released, fitted, asked)
+        self._set(released, fitted, spec)
         return self
 
 
@@ -249,27 +249,27 @@ class DPLinearRegression(MomentsRegressor):
             refuse_robust(self.covariance)
         return super()._check()
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         domain, once = table.domain, table.reader.once
-        staged = self._is_staged(domain, asked, once=once)
+        staged = self._is_staged(domain, spec, once=once)
         check_size(len(domain.entries), staged=staged)
         if not staged:
             refuse_robust(self.covariance)
-            if asked.several:
-                return self._fit_outcomes(summed(table, asked.targets), asked)
-            if not self._is_counted(domain, asked) or (once and self.stages == "auto"):
-                return super()._fit_rows(table, asked)
-            domain.design_names(asked.features)
+            if spec.several:
+                return self._fit_outcomes(summed(table, spec.targets), spec)
+            if not self._is_counted(domain, spec) or (once and self.stages == "auto"):
+                return super()._fit_rows(table, spec)
+            domain.design_names(spec.features)
             if once:
                 raise ParameterError(
                     "A stream can be read only once, and this method reads all rows again where bounds are narrowed. "
                     "Give a table or a file, or choose narrow=False."
                 )
-        session = self._session(asked.promise)
-        recipe = self._recipe(domain, asked, session)
+        session = self._session(spec.promise)
+        recipe = self._recipe(domain, spec, session)
         if staged:
-            return self._fit_run(run(recipe, StagedSource(Readings.of(table)), session), asked)
-        return self._fit_run(run(recipe, MomentsSource.counted(*counted(table, asked.target), table), session), asked)
+            return self._fit_run(run(recipe, StagedSource(Readings.of(table)), session), spec)
+        return self._fit_run(run(recipe, MomentsSource.counted(*counted(table, spec.target), table), session), spec)
 
     def recipe(self, domain: Domain, target: str, features: Sequence[str]) -> tuple[Recipe, Session]:
         """Return the recipe by which `fit` releases a table that can be read again, and a session for it.
@@ -281,45 +281,45 @@ class DPLinearRegression(MomentsRegressor):
         target, features : str, sequence of str
             The outcome, and the features.
         """
-        asked = Asked((target,), list(features), self._check())
-        session = self._session(asked.promise)
-        return self._recipe(domain, asked, session), session
+        spec = FitSpec((target,), list(features), self._check())
+        session = self._session(spec.promise)
+        return self._recipe(domain, spec, session), session
 
     def fit_run(self, found: Run, target: str, features: Sequence[str]) -> Self:
         """Fit the model to a release by its `recipe`."""
-        return self._fit_run(found, Asked((target,), list(features), self._check()))
+        return self._fit_run(found, FitSpec((target,), list(features), self._check()))
 
-    def _recipe(self, domain: Domain, asked: Asked, session: Session) -> Recipe:
+    def _recipe(self, domain: Domain, spec: FitSpec, session: Session) -> Recipe:
         """Return the recipe: in stages, or in one stage with bounds narrowed or as declared."""
-        facts, design = session.facts(domain), every_level(domain, asked.features, domain.design_names(asked.features))
-        if self._is_staged(domain, asked):
+        facts, design = session.facts(domain), every_level(domain, spec.features, domain.design_names(spec.features))
+        if self._is_staged(domain, spec):
             stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-            return Linear(facts, design, outcome_names(domain, asked.targets), stages, self.covariance)
-        if self._is_counted(domain, asked):
-            return Counted(facts, design, asked.target)
-        return MomentsOnce(facts, requests=tuple(self._wanted(domain, asked)))
+            return Linear(facts, design, outcome_names(domain, spec.targets), stages, self.covariance)
+        if self._is_counted(domain, spec):
+            return Counted(facts, design, spec.target)
+        return MomentsOnce(facts, requests=tuple(self._wanted(domain, spec)))
 
-    def _fit_run(self, found: Run, asked: Asked) -> Self:
+    def _fit_run(self, found: Run, spec: FitSpec) -> Self:
         """Fit to a release, and warn of bounds that were far too wide."""
         released = PrivateMoments(found.certificate, found.values)
-        if asked.several:
-            e = normal_equations(released, asked.targets, asked.features)
-            return self._fit_equations(released, e, e, asked)
-        self._fit_released(released, asked)
+        if spec.several:
+            e = normal_equations(released, spec.targets, spec.features)
+            return self._fit_equations(released, e, e, spec)
+        self._fit_released(released, spec)
         if getattr(found.result, "loose", False):  # it follows from the counts, so the certificate covers it
             warnings.warn(
-                f"The bounds of {asked.target!r} are at least four times as wide as they need be. Noise was fitted to "
+                f"The bounds of {spec.target!r} are at least four times as wide as they need be. Noise was fitted to "
                 "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
                 DiscreetWarning,
                 stacklevel=4,
             )
         return self
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
         refuse_robust(self.covariance)
-        return super()._fit(moments, asked)
+        return super()._fit(moments, spec)
 
-    def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
+    def _is_staged(self, domain: Domain, spec: FitSpec, *, once: bool = False) -> bool:
         """Whether the release is in stages; `once`: whether rows can be read only once.
 
         Rows in a ball have one stage unless more are asked for: their norms are similar already, and one stage was more
@@ -328,17 +328,17 @@ class DPLinearRegression(MomentsRegressor):
         if self.stages == 1 or not self.narrow:
             return False
         asked_for = self.stages != "auto"
-        suit = stages_suit(domain, asked.targets, once=once, asked=asked_for)
-        return suit and (asked_for or not in_ball(domain, domain.design_names(asked.features)))
+        suit = stages_suit(domain, spec.targets, once=once, asked=asked_for)
+        return suit and (asked_for or not in_ball(domain, domain.design_names(spec.features)))
 
-    def _is_counted(self, domain: Domain, asked: Asked) -> bool:
+    def _is_counted(self, domain: Domain, spec: FitSpec) -> bool:
         """Whether counts narrow the outcome's bounds in one stage."""
-        return self.narrow and has_own_bounds(domain, asked.target)
+        return self.narrow and has_own_bounds(domain, spec.target)
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
         return super()._results(released, e, delta).about(self.estimand)
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return one_stage(design, target)
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:

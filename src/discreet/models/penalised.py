@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.core.old_keywords import accepts_old_keywords, old_attribute
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
 from discreet.results.models import PenalisedResults, check_options, fit_penalised
@@ -53,8 +53,8 @@ class PenalisedRegressor(DPLinearRegression):
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> PenalisedResults:
         return fit_penalised(released, e, released.certificate.method, *self._options()).about(self.estimand)
 
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
-        super()._set(release, fitted, asked)
+    def _set(self, release: Any, fitted: Any, spec: FitSpec) -> None:
+        super()._set(release, fitted, spec)
         self.alpha_ = fitted.to_dict()["alpha"]
 
 

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.reading import Unread, as_progress
+from discreet.data.reading import Table, as_progress
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
-from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
+from discreet.data.tables import InputTable, Outcomes, as_outcomes, as_weights, check_pair
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
@@ -28,14 +28,14 @@ from discreet.families.base import Outcome, category
 from discreet.gate.session import promised
 from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
 from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
-from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
+from discreet.models.base import Classifier, FitSpec, PrivateEstimator, PrivateRegressor, ReleasesModel
 from discreet.models.outcome import codes, declared_classes
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
 from discreet.released.units import in_user_units
 from discreet.results.released_model import ReleasedModel
-from discreet.solve.newton import Penalty
+from discreet.solve.newton import WeightedPenalty
 
 SECOND = (0.7, 0.5)
 """Shares of epsilon and of delta that the second stage of the adaptive method is held to, declared beforehand."""
@@ -83,7 +83,7 @@ _CLASSES = """classes : sequence, optional
 
 
 @dataclass(frozen=True)
-class Wish:
+class Penalty:
     """The penalty that the user asks for, in units of the mapped columns.
 
     Parameters
@@ -112,11 +112,11 @@ class Wish:
             return public_modulus(calibration, count)
         return max(self.alpha * (1 - self.ratio), least / 2)
 
-    def penalty(self, calibration: Calibration, modulus: float, scale: float) -> Penalty:
+    def penalty(self, calibration: Calibration, modulus: float, scale: float) -> WeightedPenalty:
         """Return the penalty with this modulus; the constant has no l1 norm."""
         strength = scale if self.alpha is None else self.alpha
         slopes = np.array([name != CONSTANT for name in calibration.design], dtype=float)
-        return Penalty(np.full(len(slopes), modulus), strength * self.ratio * slopes)
+        return WeightedPenalty(np.full(len(slopes), modulus), strength * self.ratio * slopes)
 
 
 def public_modulus(calibration: Calibration, count: int = 1) -> float:
@@ -130,11 +130,13 @@ def public_modulus(calibration: Calibration, count: int = 1) -> float:
     return max(least, 0.1 * scale * math.sqrt(len(calibration.design)))
 
 
-def one_stage(calibration: Calibration, wish: Wish, labels: Sequence[Label], radius: float | None) -> list[Task]:
+def one_stage(
+    calibration: Calibration, penalty_spec: Penalty, labels: Sequence[Label], radius: float | None
+) -> list[Task]:
     """Return one perturbed objective for each linear predictor."""
-    modulus = wish.modulus(calibration, len(labels))
+    modulus = penalty_spec.modulus(calibration, len(labels))
     event = calibration.calibrate(modulus, len(labels))
-    penalty = wish.penalty(calibration, modulus, event.scale)
+    penalty = penalty_spec.penalty(calibration, modulus, event.scale)
     return [Task(label, penalty, event, radius) for label in labels]
 
 
@@ -154,22 +156,22 @@ class TwoStages:
     """
 
     calibration: Calibration
-    wish: Wish
+    penalty_spec: Penalty
     labels: Sequence[Label]
     reserved: list[ObjectiveEvent]
     pilot: list[Task]
 
     @classmethod
-    def plan(cls, calibration: Calibration, wish: Wish, labels: Sequence[Label]) -> TwoStages:
+    def plan(cls, calibration: Calibration, penalty_spec: Penalty, labels: Sequence[Label]) -> TwoStages:
         """Declare the second stage, and give the pilot what it leaves."""
         count = len(labels)
         second = cls._second(calibration, count)
-        least = wish.modulus(second, 1) / 2 if wish.alpha is None else wish.modulus(second, 1)
+        least = penalty_spec.modulus(second, 1) / 2 if penalty_spec.alpha is None else penalty_spec.modulus(second, 1)
         reserved = [second.stage(least)] * count
         modulus = public_modulus(replace(calibration, epsilon=calibration.epsilon * (1 - SECOND[0])), count)
         event = calibration.calibrate(modulus, count, reserved)
-        ridge = Wish("l2", None, 0.0).penalty(calibration, modulus, event.scale)
-        return cls(calibration, wish, labels, reserved, [Task(label, ridge, event) for label in labels])
+        ridge = Penalty("l2", None, 0.0).penalty(calibration, modulus, event.scale)
+        return cls(calibration, penalty_spec, labels, reserved, [Task(label, ridge, event) for label in labels])
 
     @staticmethod
     def _second(calibration: Calibration, count: int) -> Calibration:
@@ -196,8 +198,8 @@ class TwoStages:
         slopes = np.array(second.design) != CONSTANT
         weights = np.where(slopes, weights, weights[slopes].min(initial=LARGEST_WEIGHT) if slopes.any() else 1.0)
         event = second.stage(least * float(weights.min()))
-        plain = self.wish.penalty(second, least, event.scale)
-        return Task(label, Penalty(plain.quadratic * weights, plain.l1 * weights), event)
+        plain = self.penalty_spec.penalty(second, least, event.scale)
+        return Task(label, WeightedPenalty(plain.quadratic * weights, plain.l1 * weights), event)
 
 
 # ---------------------------------------------------------------- models
@@ -228,7 +230,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         """Return the perturbed objectives, calibrated, where there is one stage."""
-        return one_stage(calibration, self._wish(), self.family.labels(domain, outcome), None)
+        return one_stage(calibration, self._penalty_spec(), self.family.labels(domain, outcome), None)
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         """Return centre and half-width of the linear predictor's own unit."""
@@ -256,23 +258,23 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
             return super()._outcome_columns(domain, targets, several=True)
         return [self._outcome(domain, targets[0]).column]
 
-    def _wish(self) -> Wish:
-        return Wish(self.penalty, self.alpha, self.l1_ratio)
+    def _penalty_spec(self) -> Penalty:
+        return Penalty(self.penalty, self.alpha, self.l1_ratio)
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        domain, target = table.domain, asked.target
-        outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
-        shown = domain.design_names(asked.features)
-        design = every_level(domain, asked.features, shown) if self.penalty == "l2" else shown
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
+        domain, target = table.domain, spec.target
+        outcome = self._outcome(domain, target) if spec.classes is None else Outcome(target, target, spec.classes)
+        shown = domain.design_names(spec.features)
+        design = every_level(domain, spec.features, shown) if self.penalty == "l2" else shown
         with as_progress(table.progress) as report:
 
             def read() -> Rows:
                 return Rows(table, design, outcome.column, progress=report)
 
-            certificate, thetas = self._minimisers(read, domain, design, outcome, asked.promise)
+            certificate, thetas = self._minimisers(read, domain, design, outcome, spec.promise)
             report(1.0)
         released = self._fitted(certificate, thetas, design, shown, outcome)
-        self._set(released, released.results(), asked)
+        self._set(released, released.results(), spec)
         return self
 
     def _minimisers(
@@ -284,7 +286,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
         asked = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
         calibration = Calibration(loss, design, norm, *asked)
         labels = self.family.labels(domain, outcome)
-        plan = TwoStages.plan(calibration, self._wish(), labels) if self.adaptive else None
+        plan = TwoStages.plan(calibration, self._penalty_spec(), labels) if self.adaptive else None
         stages = plan.stages() if plan else Stages(self._tasks(calibration, domain, outcome))
         return release_minimisers(read(), stages, self._session(promise))
 
@@ -313,8 +315,8 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
             coef, intercept = coef[0], float(intercept[0])
         return ReleasedModel(certificate, outcome.name, names, coef, intercept, **told)
 
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
-        super()._set(release, fitted, asked)
+    def _set(self, release: Any, fitted: Any, spec: FitSpec) -> None:
+        super()._set(release, fitted, spec)
         self.modulus_ = [event.modulus for event in fitted.certificate.events if hasattr(event, "modulus")][-1]
 
 
@@ -322,7 +324,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
 class PerturbedRegressor(PrivateRegressor, PerturbedModel):
     """A regressor whose linear predictor minimises a perturbed objective."""
 
-    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+    def _ask(self, X: InputTable, y: Outcomes, promise: Guarantee) -> tuple[InputTable, Domain, FitSpec]:
         table, domain, asked = super()._ask(X, y, promise)
         self._outcome(domain, asked.target)
         check_pair(X, y)
@@ -338,7 +340,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
 
     classes: Sequence[Any] | str | None = None
 
-    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+    def _ask(self, X: InputTable, y: Outcomes, promise: Guarantee) -> tuple[InputTable, Domain, FitSpec]:
         """Return the request as for numbers if y is a declared category; else with y as indices of its labels."""
         (labels,) = y.columns()
         if self.domain is None:
@@ -348,15 +350,15 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             domain, features, targets = self._describe(X, y, None)
             classes = category(domain, targets[0]).classes or ()
             if X.named:
-                return X.beside(y, targets), domain, Asked(tuple(targets), features, promise)
+                return X.beside(y, targets), domain, FitSpec(tuple(targets), features, promise)
         if domain.columns[targets[0]].levels:
             domain = domain.with_column(targets[0], Numeric(0.0, len(classes) - 1.0))
         check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
         y = replace(y, values=[codes(labels, classes)])
-        return X.beside(y, targets), domain, Asked(tuple(targets), features, promise, X.named, classes=tuple(classes))
+        return X.beside(y, targets), domain, FitSpec(tuple(targets), features, promise, X.named, classes=tuple(classes))
 
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
-        super()._set(release, fitted, asked)
+    def _set(self, release: Any, fitted: Any, spec: FitSpec) -> None:
+        super()._set(release, fitted, spec)
         self.classes_ = np.array(fitted.classes)
 
     def _predictor(self, X: Any) -> Floats:

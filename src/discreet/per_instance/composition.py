@@ -27,7 +27,7 @@ from discreet.per_instance import curves
 from discreet.per_instance.measurement import certificate_of
 from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
-from discreet.per_instance.stream import Rows, each_row
+from discreet.per_instance.stream import EncodedRows, each_row
 from discreet.privacy.events.coordinates import StageEvent
 
 
@@ -108,7 +108,7 @@ def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
             counts = np.bincount(places.bins(Z, block) + 1)[1:]
             squares.append(float(counts @ counts) / block.sd**2)
         else:
-            squares.append(block.kind.group_change(block, places, places.seen(block, Rows(Z)).Z) / block.sd**2)
+            squares.append(block.kind.group_change(block, places, places.seen(block, EncodedRows(Z)).Z) / block.sd**2)
     return squares
 
 

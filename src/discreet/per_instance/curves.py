@@ -17,7 +17,7 @@ from discreet.errors import ParameterError
 from discreet.privacy import ops
 
 
-class Curve(Protocol):
+class LossCurve(Protocol):
     """The privacy curve of a part that is not Gaussian, as a function of `width` statistics of each row."""
 
     width: ClassVar[int]

@@ -23,7 +23,7 @@ from discreet.core.old_keywords import renamed
 from discreet.data.moments import Moments
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
-from discreet.per_instance.stream import Rows, each_row
+from discreet.per_instance.stream import EncodedRows, each_row
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +59,7 @@ class LeaveOneOut:
         raise TypeError("Leave-one-out quantities are confidential and are not pickled.")
 
 
-class Ridge:
+class LeverageRidge:
     """The exact ridge fit of one outcome; **confidential**.
 
     Parameters
@@ -71,7 +71,7 @@ class Ridge:
 
     Examples
     --------
-    >>> fit = Ridge(np.eye(2) * 3, np.array([3.0, 0.0]), penalty=1.0)
+    >>> fit = LeverageRidge(np.eye(2) * 3, np.array([3.0, 0.0]), penalty=1.0)
     >>> fit.theta
     array([0.75, 0.  ])
     >>> fit.without(np.array([[1.0, 0.0]]), np.array([1.0])).residual
@@ -120,7 +120,7 @@ class Ridge:
         return found
 
     def __repr__(self) -> str:
-        return "Ridge(confidential)"
+        return "LeverageRidge(confidential)"
 
 
 @renamed(penalty="alpha")
@@ -171,10 +171,10 @@ def leave_one_out(
     domain.refuse_outcomes(own, names)
     X = domain.design(names)
     gram = moments.floats([*X, y])
-    fit = Ridge(gram[:-1, :-1], gram[:-1, -1], alpha)
+    fit = LeverageRidge(gram[:-1, :-1], gram[:-1, -1], alpha)
     ask = fit.without if targets is None else fit.adding
 
-    def work(rows: Rows) -> Floats:
+    def work(rows: EncodedRows) -> Floats:
         found = ask(rows.Z[:, X], rows.Z[:, y], A)
         return np.stack([getattr(found, name) for name in LeaveOneOut.__dataclass_fields__])
 

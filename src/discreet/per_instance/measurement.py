@@ -11,10 +11,10 @@ from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
-from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
+from discreet.per_instance.mechanisms.parts import LossFacts, Pair, needs_moments, parts
 from discreet.per_instance.persons import person_losses
 from discreet.per_instance.result import Losses, Measured
-from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
+from discreet.per_instance.stream import EncodedRows, each_row, one_row, open_ordered
 from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 
@@ -77,11 +77,11 @@ def losses(
 
 def _facts(
     source: Any, certificate: Certificate, targets: Any, replacement: Any, moments: Moments | None, n_jobs: int | None
-) -> Facts:
+) -> LossFacts:
     if needs_moments(certificate):
         for rows in (source,) if targets is None else (source, targets):
             _refuse_stream(rows, certificate)
-    return Facts(
+    return LossFacts(
         certificate,
         lambda: _moments(source, moments, certificate, n_jobs),
         lambda work: each_row(source, certificate.domain, work, n_jobs=n_jobs),
@@ -100,7 +100,7 @@ def _of_persons(
         return person_losses(rows, certificate, report)
 
 
-def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:
+def _measure(rows: Any, facts: LossFacts, n_jobs: int | None, report: Progress) -> list[Measured]:
     """Compute all parts that share a domain in one pass: the domain of the release, or that of a counted column."""
     wanted = parts(facts)
     values: dict[int, Floats] = {}
@@ -109,7 +109,7 @@ def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> l
         chosen = [i for i, part in enumerate(wanted) if part.column == column]
         domain = facts.domain if column is None else declared
 
-        def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
+        def work(batch: EncodedRows, chosen: list[int] = chosen) -> Floats:
             return np.concatenate([np.atleast_2d(wanted[i].cost(batch)) for i in chosen])
 
         found = each_row(rows, domain, work, only=column, n_jobs=n_jobs, progress=report)
@@ -167,7 +167,7 @@ def _pair(replacement: Any, certificate: Certificate) -> Pair:
     return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns if c is not None})
 
 
-def _about(facts: Facts, targets: Any) -> str:
+def _about(facts: LossFacts, targets: Any) -> str:
     if facts.replaces:
         return "each row replaced by another" + (", the worst" if facts.pair is None else " that was given")
     return "each row of the table, with and without it" if targets is None else "each target, added to the table"

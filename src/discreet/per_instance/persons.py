@@ -15,7 +15,7 @@ from discreet.core.arrays import Floats
 from discreet.data.passes.base import Batch
 from discreet.data.passes.scores import Groups
 from discreet.data.persons import PersonSource
-from discreet.data.reading import Progress, Unread
+from discreet.data.reading import Progress, Table
 from discreet.domain.coordinates import shortened
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import WEIGHT_BITS
@@ -23,7 +23,7 @@ from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Part
 from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses, Measured
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import StageEvent
@@ -47,7 +47,7 @@ def person_losses(source: Any, certificate: Certificate, progress: Progress) -> 
     for column in dict.fromkeys(part.column for part in parts):
         chosen = [i for i, part in enumerate(parts) if part.column == column]
         declared = certificate.domain if column is None else certificate.declared or certificate.domain
-        table = Unread.of(source, declared)
+        table = Table.of(source, declared)
         if not table.reader.ordered:
             raise ParameterError("The rows of a query have no fixed order. Collect it into a table or a file first.")
         named, found = _pass(table, [parts[i] for i in chosen], column, progress)
@@ -81,7 +81,7 @@ class _Statistic:
         alone = domain if self.column is None else domain.select([self.column])
         self._places: Places = alone if self._stage is None else self._stage
 
-    def vectors(self, rows: Rows) -> Floats:
+    def vectors(self, rows: EncodedRows) -> Floats:
         """Return the contribution of each row, as a vector whose norm is that of the noise layout."""
         block = self._block
         if self._bound:
@@ -107,12 +107,12 @@ class _Statistic:
         return np.asarray(np.einsum("ij,ij->j", S, S) ** 2 / self._block.sd**2)
 
 
-def _never(rows: Rows) -> Floats:
+def _never(rows: EncodedRows) -> Floats:
     raise AssertionError("persons are not rows")
 
 
 def _pass(
-    table: Unread, parts: list[_Statistic], column: str | None, progress: Progress
+    table: Table, parts: list[_Statistic], column: str | None, progress: Progress
 ) -> tuple[list[Any] | None, list[Floats]]:
     """Read the rows once; return the names of persons, if any, and the cost of each statistic to each of them."""
     reader, own = table.reader, table.reader if column is None else table.reader.only(column)
@@ -132,13 +132,13 @@ def _pass(
                 cost.append(part.cost(rest))
         return names, costs
 
-    ((names, costs),) = Unread(own, domain).read(work, report=progress, n_jobs=1)
+    ((names, costs),) = Table(own, domain).read(work, report=progress, n_jobs=1)
     return names if has_persons else None, [np.concatenate(cost) for cost in costs]
 
 
 def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
     """Return the weighted contribution of each row of a batch to each statistic; 0 where the row was dropped."""
-    rows = Rows(batch.A / ONE)
+    rows = EncodedRows(batch.A / ONE)
     kept = np.ones(batch.rows, dtype=bool) if kept is None else kept
     shares = np.ones(batch.rows) if weights is None else weights / float(1 << WEIGHT_BITS)
     found = []

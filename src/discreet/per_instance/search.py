@@ -24,7 +24,7 @@ from scipy.special import erfinv, log_ndtr
 from discreet.core.arrays import Floats
 from discreet.data.reading import threads
 from discreet.per_instance import curves
-from discreet.per_instance.curves import Curve
+from discreet.per_instance.curves import LossCurve
 
 _CHUNK = 1 << 16
 _CLOSE, _MARGIN = 1e-6, 1e-8  # relative: of the error that is left, and what is added besides
@@ -36,7 +36,7 @@ _FAR = 1 / 50  # of the other: what is below adds 2e-4 at most
 _DEEP = 35.0  # standard deviations: delta beyond is below 1e-260
 
 
-def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
+def epsilon(curve: LossCurve, mu: Floats, statistics: Floats, delta: float) -> Floats:
     """Return an upper bound on epsilon_i(delta) of every row: to a relative 1e-6, or from a table for many rows."""
     if curve.width > 1 or len(mu) <= _FEW:
         return _each_epsilon(curve, mu, statistics, delta)
@@ -51,7 +51,7 @@ def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Float
     return curves.epsilon(_read(curve, gaussian, mu, statistics[0]), delta)
 
 
-def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
+def delta(curve: LossCurve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
     """Return delta_i(epsilon) of every row; from a table for many rows."""
     if curve.width > 1 or len(mu) <= _FEW:
         return _each_delta(curve, mu, statistics, epsilon)
@@ -67,7 +67,7 @@ def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Float
 # ---------------------------------------------------------------- each row
 
 
-def _each_delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
+def _each_delta(curve: LossCurve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
     """Compute delta_i(epsilon), from the curve of each row."""
 
     def work(at: slice) -> Floats:
@@ -77,7 +77,7 @@ def _each_delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) ->
     return _chunks(len(mu), work)
 
 
-def _each_epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
+def _each_epsilon(curve: LossCurve, mu: Floats, statistics: Floats, delta: float) -> Floats:
     """Solve for epsilon_i(delta) of each row."""
     target = delta - curve.failure
     if target <= 0:
@@ -174,7 +174,7 @@ def _mu(delta: Floats, epsilon: float) -> Floats:
     return found
 
 
-def _read(curve: Curve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats, statistic: Floats) -> Floats:
+def _read(curve: LossCurve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats, statistic: Floats) -> Floats:
     """Interpolate the mu of an equivalent Gaussian release for every row; 0 where mu and the statistic are 0."""
     from scipy.interpolate import RectBivariateSpline  # slow to import, and seldom needed
     from scipy.ndimage import maximum_filter

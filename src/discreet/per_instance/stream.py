@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.data.reading import Done, Progress, Shared, in_threads, threads
+from discreet.data.reading import Progress, ReadingProgress, Shared, in_threads, threads
 from discreet.data.sources.base import Source
 from discreet.data.tables import open_source
 from discreet.domain import Domain
@@ -21,12 +21,12 @@ T = TypeVar("T")
 _BATCH = 1 << 18
 
 
-class Rows:
+class EncodedRows:
     """Encoded rows z, one a line, exactly as the moments sum them up; a row that was dropped is all 0.
 
     Examples
     --------
-    >>> Rows(np.array([[1.0, 0.5, 0.0]])).norm2([0, 1])
+    >>> EncodedRows(np.array([[1.0, 0.5, 0.0]])).norm2([0, 1])
     array([1.25])
     """
 
@@ -65,7 +65,7 @@ class Rows:
         return weights
 
     def __repr__(self) -> str:
-        return "Rows(confidential)"
+        return "EncodedRows(confidential)"
 
 
 def open_ordered(source: Any, domain: Domain) -> Source:
@@ -83,7 +83,7 @@ def open_ordered(source: Any, domain: Domain) -> Source:
 def each_row(
     source: Any,
     domain: Domain,
-    work: Callable[[Rows], Floats],
+    work: Callable[[EncodedRows], Floats],
     *,
     only: str | None = None,
     n_jobs: int | None = None,
@@ -98,7 +98,7 @@ def each_row(
     domain : Domain
         How rows are encoded.
     work : callable
-        From `Rows` to an array with one column a row.
+        From `EncodedRows` to an array with one column a row.
     only : str, optional
         The one column to read, of those that the domain declares.
     n_jobs : int, optional
@@ -118,7 +118,7 @@ def each_row(
     opened = opened if only is None else opened.only(only)
     encoder = Encoder(opened.domain)
     size = min(8192, max(1024, _BATCH // len(opened.domain.entries)))
-    parts, done = Shared(opened.parts(size)), Done(opened.total, progress)
+    parts, done = Shared(opened.parts(size)), ReadingProgress(opened.total, progress)
     found: dict[tuple[int, int], Floats] = {}
 
     def run() -> None:
@@ -143,12 +143,12 @@ def one_row(source: Any, domain: Domain, what: str, only: str | None = None) -> 
     return np.asarray(Z[0])
 
 
-def _encoded(source: Source, batch: Any, buffer: Floats, encoder: Encoder) -> Rows:
+def _encoded(source: Source, batch: Any, buffer: Floats, encoder: Encoder) -> EncodedRows:
     A = buffer[: source.fill(batch, buffer, encoder)]
     encoder.finish(A)
     kept = source.kept(batch)
     if kept is None:
-        return Rows(A / ONE)
+        return EncodedRows(A / ONE)
     Z = np.zeros((source.size(batch), A.shape[1]))
     Z[kept] = A / ONE
-    return Rows(Z)
+    return EncodedRows(Z)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError
-from discreet.planning.simulation import Promise
+from discreet.planning.simulation import SimulatedPromise
 from discreet.results.summary import Summary
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Plan(ABC):
     `NumberPlan` is for numbers and compares methods. `ModelPlan` is for classes and counts and has one method.
     """
 
-    promise: Promise
+    promise: SimulatedPromise
     """The promise apart from epsilon."""
 
     expected: tuple[Any, ...]

@@ -23,7 +23,7 @@ from discreet.core.field_kinds import (
 )
 from discreet.core.fields import DocumentFields, Fields
 from discreet.core.placeholders import Unavailable
-from discreet.planning.facts import Facts
+from discreet.planning.facts import PlanFacts
 from discreet.planning.simulation import Expected
 
 _GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfinite(v) else None for v in values])
@@ -64,7 +64,7 @@ PLAN = DocumentFields(
     "plan",
     "What to expect of linear models; made without data.",
     (1,),
-    facts=record(Facts),
+    facts=record(PlanFacts),
     delta=NUMBER(attribute="promise.delta"),
     neighbors=NEIGHBORS(attribute="promise.neighbors"),
     level=NUMBER("Of intervals.", attribute="promise.level"),

@@ -35,7 +35,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Facts(Written):
+class PlanFacts(Written):
     """Facts that are known or guessed before any data are touched.
 
     Parameters
@@ -122,7 +122,7 @@ def facts(
     mean_square: Any,
     correlation: Any,
     about: Mapping[str, Mapping[str, Any]] | None,
-) -> Facts:
+) -> PlanFacts:
     """Check the user's facts and guesses, and fill in defaults.
 
     Examples
@@ -164,7 +164,7 @@ def facts(
     inputs = [name for name in domain.inputs if name != target]
     told = {name for name in guessed if "sd" in guessed[name]} | ({target} if mean_square is not None else set())
     assumed = tuple(name for name, value in numbers.items() if value is not None and name not in told)
-    return Facts(
+    return PlanFacts(
         domain, target, tuple(names), n, _below_one("r_squared", r_squared),
         *_correlation(correlation, inputs), numbers, shares, assumed,
     )  # fmt: skip

@@ -26,9 +26,9 @@ from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.planning.base import Plan
 from discreet.planning.documents import MODEL_PLAN
-from discreet.planning.facts import Facts, facts
+from discreet.planning.facts import PlanFacts, facts
 from discreet.planning.population import population
-from discreet.planning.simulation import Promise
+from discreet.planning.simulation import SimulatedPromise
 from discreet.results.summary import Summary, number, to_pandas
 
 _LARGEST = math.exp(50.0)
@@ -36,7 +36,7 @@ _LARGEST = math.exp(50.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Sureness:
+class ExpectedAccuracy:
     """The expected accuracy at one epsilon: medians over the simulated tables.
 
     Parameters
@@ -72,9 +72,9 @@ class ModelPlan(Plan):
         The intercept and the coefficients.
     rows : int
         The approximate number of rows.
-    promise : Promise
+    promise : SimulatedPromise
         The promise apart from epsilon.
-    expected : tuple of Sureness
+    expected : tuple of ExpectedAccuracy
         One for each epsilon.
     draws : int
         The number of simulated tables.
@@ -84,8 +84,8 @@ class ModelPlan(Plan):
     target: str
     names: tuple[str, ...]
     rows: int
-    promise: Promise
-    expected: tuple[Sureness, ...]
+    promise: SimulatedPromise
+    expected: tuple[ExpectedAccuracy, ...]
     draws: int
 
     @property
@@ -93,7 +93,7 @@ class ModelPlan(Plan):
         """The method to use: the one that was simulated."""
         return self.method
 
-    def at(self, epsilon: float, method: str | None = None) -> Sureness:
+    def at(self, epsilon: float, method: str | None = None) -> ExpectedAccuracy:
         """The expected accuracy at one of the epsilons."""
         for found in self.expected:
             if found.epsilon == epsilon and method in (None, self.method):
@@ -151,9 +151,9 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
     return DPLogisticRegression if column is not None and len(column.levels) == 2 else None
 
 
-def refuse_wishes(*given: Any) -> None:
+def refuse_targets(*given: Any) -> None:
     """Refuse parameters that only plans for numbers have: want_width, want_error and mean_square."""
-    if any(wish is not None for wish in given):
+    if any(aim is not None for aim in given):
         raise ParameterError("want_width, want_error and mean_square are for numbers, not for classes and counts.")
 
 
@@ -165,7 +165,7 @@ def plan_model(
     *,
     rows: int,
     epsilons: Sequence[float],
-    promise: Promise,
+    promise: SimulatedPromise,
     r_squared: float,
     correlation: Any,
     about: Mapping[str, Mapping[str, Any]] | None,
@@ -207,7 +207,7 @@ class _Classes:
     """Simulated people with a yes or no, or a count, that follows a generalised linear model."""
 
     def __init__(
-        self, model: type[PerturbedModel], domain: Domain, known: Facts, mean: float, r_squared: float
+        self, model: type[PerturbedModel], domain: Domain, known: PlanFacts, mean: float, r_squared: float
     ) -> None:
         self._model, self._domain, self._facts = model, domain, known
         self._mean, self._r_squared = mean, r_squared
@@ -253,7 +253,9 @@ class _Classes:
             return np.clip(found, *column.bounds)
         return pa.array([column.levels[int(yes)] for yes in found])
 
-    def expected(self, epsilon: float, promise: Promise, seeds: Sequence[np.random.Generator]) -> Sureness:
+    def expected(
+        self, epsilon: float, promise: SimulatedPromise, seeds: Sequence[np.random.Generator]
+    ) -> ExpectedAccuracy:
         """Fit a table with each seed."""
         fits = [self._fit(epsilon, promise, rng) for rng in seeds]
         excess, best, errors, noises, offs = (np.array(part) for part in zip(*fits, strict=True))
@@ -262,10 +264,10 @@ class _Classes:
             warnings.simplefilter("ignore", RuntimeWarning)
             std_err, noise = (np.where(seen, np.nanmedian(part, axis=0), np.nan) for part in (errors, noises))
         error = np.sqrt(np.mean(offs**2, axis=0))
-        return Sureness(epsilon, float(np.median(excess)), float(np.median(best)), std_err, noise, error)
+        return ExpectedAccuracy(epsilon, float(np.median(excess)), float(np.median(best)), std_err, noise, error)
 
     def _fit(
-        self, epsilon: float, promise: Promise, rng: np.random.Generator
+        self, epsilon: float, promise: SimulatedPromise, rng: np.random.Generator
     ) -> tuple[float, float, Floats, Floats, Floats]:
         known = self._facts
         table, truth, true = self._table(rng)

@@ -29,7 +29,7 @@ from discreet.domain.encoding import ONE, Encoder
 from discreet.domain.kinds.base import Column
 from discreet.drivers.run import Run
 from discreet.drivers.simulate import MadeUpSource, limbs
-from discreet.planning.facts import Facts, Number
+from discreet.planning.facts import Number, PlanFacts
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are ignored."""
@@ -48,7 +48,7 @@ class Population:
 
     Parameters
     ----------
-    facts : Facts
+    facts : PlanFacts
         The public facts that the pool fits.
     values : dict
         The features' columns: numbers in the user's units, codes of levels.
@@ -56,7 +56,7 @@ class Population:
         The outcome, in the user's units.
     """
 
-    facts: Facts
+    facts: PlanFacts
     values: dict[str, NDArray[Any]]
     y: Floats
 
@@ -94,7 +94,7 @@ class Population:
         return 1 - self.mse(self.best) / self.trivial
 
 
-def population(facts: Facts, rng: np.random.Generator) -> Population:
+def population(facts: PlanFacts, rng: np.random.Generator) -> Population:
     """Draw a pool of people."""
     values = _features(facts, rng)
     middle = np.full(_ROWS, facts.outcome.mean)
@@ -112,25 +112,25 @@ def _encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
     return A
 
 
-def _full(facts: Facts, params: Floats) -> Floats:
+def _full(facts: PlanFacts, params: Floats) -> Floats:
     """Parameters with an intercept of 0 in front where the model has none."""
     return params if facts.domain.intercept else np.concatenate([[0.0], params])
 
 
-def _design(facts: Facts, A: Floats) -> Floats:
+def _design(facts: PlanFacts, A: Floats) -> Floats:
     places, encoder = facts.domain.design(facts.features), Encoder(facts.domain)
     design: Floats = A[:, places] / ONE * encoder.half[places] + encoder.centre[places]
     return design
 
 
-def _slopes(facts: Facts, D: Floats) -> Floats:
+def _slopes(facts: PlanFacts, D: Floats) -> Floats:
     return D[:, 1:] if facts.domain.intercept else D
 
 
 # ---------------------------------------------------------------- features
 
 
-def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+def _features(facts: PlanFacts, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     names = facts.inputs
     G = rng.standard_normal((_ROWS, len(names))) @ _root(facts, rng).T
     values: dict[str, NDArray[Any]] = {}
@@ -148,7 +148,7 @@ def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]
     return values
 
 
-def _bent(facts: Facts, name: str, g: Floats) -> Floats:
+def _bent(facts: PlanFacts, name: str, g: Floats) -> Floats:
     number, column = facts.numbers[name], facts.domain.inputs[name]
     if number is None or name in facts.domain.norm_columns or column.bounds is None:
         return g if number is None else number.mean + number.sd * g
@@ -172,7 +172,7 @@ def _beta_of_normal(a: float, b: float) -> Floats:
     return np.asarray(betaincinv(a, b, ndtr(_GRID)))
 
 
-def _root(facts: Facts, rng: np.random.Generator) -> Floats:
+def _root(facts: PlanFacts, rng: np.random.Generator) -> Floats:
     """A root of the features' correlation matrix: the one that was guessed, or a random one with the spectrum."""
     d = len(facts.inputs)
     if facts.correlations is not None:
@@ -208,7 +208,7 @@ def spectrum(d: int, correlation: float) -> Floats:
 # ---------------------------------------------------------------- outcome
 
 
-def _standard(facts: Facts, D: Floats) -> Floats:
+def _standard(facts: PlanFacts, D: Floats) -> Floats:
     """Regressors with variance 1 around their mean, or mean square 1 in models without an intercept."""
     X = _slopes(facts, D)
     if facts.domain.intercept:
@@ -218,7 +218,7 @@ def _standard(facts: Facts, D: Floats) -> Floats:
     return standard
 
 
-def _outcome(facts: Facts, X: Floats, rng: np.random.Generator) -> Floats:
+def _outcome(facts: PlanFacts, X: Floats, rng: np.random.Generator) -> Floats:
     low, high = facts.domain.columns[facts.target].range
     width = high - low
     values, U = np.linalg.eigh(X.T @ X / len(X)) if X.shape[1] else (np.ones(0), np.ones((0, 0)))
@@ -237,7 +237,7 @@ def signal(X: Floats, rng: np.random.Generator) -> Floats:
     return explained
 
 
-def _fitted(facts: Facts, Q: Floats, explained: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def _fitted(facts: PlanFacts, Q: Floats, explained: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """Conditional means within the bounds, and the variance around them, that give R^2 and the mean square wanted."""
     total, r2, mean = facts.mean_square, facts.r_squared, facts.outcome.mean
     k, variance = np.sqrt(r2 * total), (1 - r2) * total
@@ -262,7 +262,7 @@ def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats
 # ---------------------------------------------------------------- tables
 
 
-class Table:
+class SampledTable:
     """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums.
 
     Parameters

@@ -19,15 +19,15 @@ from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.registry import DEFAULT
-from discreet.planning import wishes, words
+from discreet.planning import targets, words
 from discreet.planning.base import Plan
 from discreet.planning.documents import PLAN
-from discreet.planning.facts import Facts
+from discreet.planning.facts import PlanFacts
 from discreet.planning.facts import facts as public_facts
-from discreet.planning.models import model_asked, plan_model, refuse_wishes
-from discreet.planning.simulation import Expected, Promise, Simulation, chosen
-from discreet.planning.spreads import Spread, spreads
-from discreet.planning.wishes import Answer, Tighter
+from discreet.planning.models import model_asked, plan_model, refuse_targets
+from discreet.planning.simulation import Expected, SimulatedPromise, Simulation, chosen
+from discreet.planning.spreads import SpreadScenario, spreads
+from discreet.planning.targets import Answer, Tighter
 from discreet.recipes.budget import MOST_STAGES
 from discreet.released.units import coefficient_unit
 from discreet.results.summary import Summary, to_pandas
@@ -44,9 +44,9 @@ class NumberPlan(Plan):
 
     Parameters
     ----------
-    facts : Facts
+    facts : PlanFacts
         The public facts and guesses.
-    promise : Promise
+    promise : SimulatedPromise
         The promise apart from epsilon.
     epsilons : tuple of float
         The requested epsilons.
@@ -64,15 +64,15 @@ class NumberPlan(Plan):
         The R^2 of the simulated populations; it may differ from the requested one because of the bounds.
     stages : int or "auto"
         The number of stages, for methods that release in stages.
-    spreads : tuple of Spread
+    spreads : tuple of SpreadScenario
         The effects of other sds than those assumed, at the smallest epsilon, where they matter most.
     people : dict
         If persons are protected: for some values of `rows_per_person`, the error at `reference` relative to that of
         predicting the mean.
     """
 
-    facts: Facts
-    promise: Promise
+    facts: PlanFacts
+    promise: SimulatedPromise
     epsilons: tuple[float, ...]
     expected: tuple[Expected, ...]
     left_out: dict[str, str]
@@ -81,7 +81,7 @@ class NumberPlan(Plan):
     draws: int
     r_squared: float
     stages: int | str = "auto"
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[SpreadScenario, ...] = ()
     people: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -282,8 +282,8 @@ def plan(
     epsilons = _epsilons(epsilon)
     times, seed = _whole("draws", draws, 2), _whole("random_state", random_state, 0)
     if (model := model_asked(domain, target, methods)) is not None:
-        refuse_wishes(want_width, want_error, mean_square)
-        held = Promise(checks.delta(delta, checks.rows(rows)), checks.neighbors(neighbors), level)
+        refuse_targets(want_width, want_error, mean_square)
+        held = SimulatedPromise(checks.delta(delta, checks.rows(rows)), checks.neighbors(neighbors), level)
         guesses: dict[str, Any] = {"r_squared": r_squared, "correlation": correlation, "about": about}
         run: dict[str, Any] = {"rows": rows, "draws": times, "random_state": seed, "progress": progress}
         return plan_model(model, domain, target, features, epsilons=epsilons, promise=held, **guesses, **run)
@@ -291,9 +291,11 @@ def plan(
         domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
         correlation=correlation, about=about,
     )  # fmt: skip
-    promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
+    promise = SimulatedPromise(
+        checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level)
+    )
     names = chosen(methods, known.domain.unit)
-    wanted = wishes.wants(known, want_width, want_error)
+    wanted = targets.accuracy_targets(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
     simulation = Simulation(known, promise, times, seed, stages)
     return _simulated(simulation, epsilons, names, wanted, tighter=tighter, progress=progress)
@@ -303,7 +305,7 @@ def _simulated(
     simulation: Simulation,
     epsilons: tuple[float, ...],
     methods: tuple[list[str], dict[str, str]],
-    wanted: Sequence[wishes.Want],
+    wanted: Sequence[targets.AccuracyTarget],
     *,
     tighter: bool,
     progress: bool | Progress,
@@ -315,8 +317,8 @@ def _simulated(
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
         expected, failed = _expected(simulation, epsilons, names, steps)
         best = best_of(expected)
-        for wish in wanted:
-            answers.append(wishes.answer(simulation, best, wish, epsilons))
+        for aim in wanted:
+            answers.append(targets.answer(simulation, best, aim, epsilons))
             steps.done()
         bounds, others = _depends(simulation, best, epsilons) if tighter else ([], [])
         people = _people(simulation, best, _reference(epsilons))
@@ -342,9 +344,11 @@ def _around(m: int) -> list[int]:
     return sorted({1, max(m // 2, 1), m, 2 * m})
 
 
-def _depends(simulation: Simulation, method: str, epsilons: Sequence[float]) -> tuple[list[Tighter], list[Spread]]:
+def _depends(
+    simulation: Simulation, method: str, epsilons: Sequence[float]
+) -> tuple[list[Tighter], list[SpreadScenario]]:
     """The effects of tighter bounds and of other sds."""
-    return wishes.tighter(simulation, method, _reference(epsilons)), spreads(simulation, method, min(epsilons))
+    return targets.tighter(simulation, method, _reference(epsilons)), spreads(simulation, method, min(epsilons))
 
 
 class _Steps:

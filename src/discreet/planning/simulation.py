@@ -26,8 +26,8 @@ from discreet.mechanisms.reuse_covariance.estimator import ReuseCov
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
 from discreet.models.penalised import DPElasticNet, DPLasso
 from discreet.models.perturbed import PerturbedModel
-from discreet.planning.facts import Facts
-from discreet.planning.population import Population, Table, population
+from discreet.planning.facts import PlanFacts
+from discreet.planning.population import Population, SampledTable, population
 from discreet.privacy import gdp
 
 _SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # calibrated anew for each fit, or solved in many steps: simulated less
@@ -35,7 +35,7 @@ _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked fo
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class SimulatedFit:
     """One simulated fit.
 
     Parameters
@@ -58,7 +58,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Promise:
+class SimulatedPromise:
     """The promise apart from epsilon."""
 
     delta: float
@@ -111,16 +111,16 @@ def _why_not(estimator: Any, unit: Unit) -> str:
 
 def fit(
     method: str,
-    table: Table,
+    table: SampledTable,
     domain: Domain,
     epsilon: float,
-    promise: Promise,
+    promise: SimulatedPromise,
     rows: int,
     seed: Any,
     *,
     widths: bool,
     stages: int | str = "auto",
-) -> Fit:
+) -> SimulatedFit:
     """Release and solve once, by the method's own code with seeded noise; `stages` is for methods that have stages."""
     facts = table.people.facts
     model: Any = find(method).estimator(
@@ -142,10 +142,10 @@ def fit(
         interval = found.interval(promise.level)
     width = interval if isinstance(interval, Unavailable) else interval[:, 1] - interval[:, 0]
     params = np.concatenate([[model.intercept_], model.coef_])
-    return Fit(table.people.mse(params), params - table.people.best, std_err, width, told)
+    return SimulatedFit(table.people.mse(params), params - table.people.best, std_err, width, told)
 
 
-def _fit_by_recipe(model: DPLinearRegression, table: Table, domain: Domain, key: tuple[Any, ...]) -> int:
+def _fit_by_recipe(model: DPLinearRegression, table: SampledTable, domain: Domain, key: tuple[Any, ...]) -> int:
     """Fit a model to a simulated release, and return its number of stages; penalised models share the release."""
     facts = table.people.facts
     recipe, session = model.recipe(domain, facts.target, facts.features)
@@ -208,9 +208,9 @@ class Simulation:
 
     Parameters
     ----------
-    facts : Facts
+    facts : PlanFacts
         The public facts.
-    promise : Promise
+    promise : SimulatedPromise
         The promise apart from epsilon.
     draws : int
         The number of populations, with one table each.
@@ -220,9 +220,11 @@ class Simulation:
         The number of stages, for methods that release in stages.
     """
 
-    def __init__(self, facts: Facts, promise: Promise, draws: int, seed: int, stages: int | str = "auto") -> None:
+    def __init__(
+        self, facts: PlanFacts, promise: SimulatedPromise, draws: int, seed: int, stages: int | str = "auto"
+    ) -> None:
         self.facts, self.promise, self.draws, self.seed, self.stages = facts, promise, draws, seed, stages
-        self._tables: dict[int, list[Table]] = {}
+        self._tables: dict[int, list[SampledTable]] = {}
         self._known: dict[tuple[Any, ...], Expected | Unavailable] = {}
 
     @cached_property
@@ -235,11 +237,11 @@ class Simulation:
         """The mean R^2 over populations."""
         return sum(people.r_squared for people in self.people) / len(self.people)
 
-    def tables(self, rows: int, count: int) -> list[Table]:
+    def tables(self, rows: int, count: int) -> list[SampledTable]:
         """At least `count` tables, one per population; those of the planned size and of one other size are cached."""
         found = self._tables.get(rows, [])
         for i in range(len(found), count):
-            found.append(Table(self.people[i], rows, np.random.default_rng([self.seed, i, 1])))
+            found.append(SampledTable(self.people[i], rows, np.random.default_rng([self.seed, i, 1])))
         self._tables = {n: kept for n, kept in self._tables.items() if n == self.facts.rows} | {rows: found}
         return found
 
@@ -287,7 +289,7 @@ class Simulation:
         return _summarise(method, epsilon, fits, tables)
 
 
-def _summarise(method: str, epsilon: float, fits: Sequence[Fit], tables: Sequence[Table]) -> Expected:
+def _summarise(method: str, epsilon: float, fits: Sequence[SimulatedFit], tables: Sequence[SampledTable]) -> Expected:
     """Take medians over fits."""
     mse = np.array([found.mse for found in fits])
     low, high = np.quantile(mse, [0.1, 0.9])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.core.placeholders import Unavailable
-from discreet.planning.facts import Facts, Number
+from discreet.planning.facts import Number, PlanFacts
 from discreet.planning.simulation import Simulation
 
 FACTOR = 3.0
@@ -18,7 +18,7 @@ _MOST = 0.9  # of the largest sd that numbers within the bounds can have
 
 
 @dataclass(frozen=True)
-class Spread:
+class SpreadScenario:
     """The error if some columns have larger or smaller standard deviations than assumed.
 
     Parameters
@@ -44,7 +44,7 @@ class Spread:
         return max(self.assumed, self.larger, self.smaller) > 1.1 * min(self.assumed, self.larger, self.smaller)
 
 
-def spreads(simulation: Simulation, method: str, epsilon: float) -> list[Spread]:
+def spreads(simulation: Simulation, method: str, epsilon: float) -> list[SpreadScenario]:
     """Vary the sds of the outcome and of the features, if they are assumed, on the same few simulated tables."""
     facts = simulation.facts
     groups = [[name for name in facts.assumed if (name == facts.target) == outcome] for outcome in (True, False)]
@@ -54,7 +54,7 @@ def spreads(simulation: Simulation, method: str, epsilon: float) -> list[Spread]
         if columns and not isinstance(planned, Unavailable):
             others = [_error(_with(simulation, columns, factor), method, epsilon) for factor in (FACTOR, 1 / FACTOR)]
             larger, smaller = (math.nan if isinstance(one, Unavailable) else one for one in others)
-            found.append(Spread(tuple(columns), columns == [facts.target], planned, larger, smaller))
+            found.append(SpreadScenario(tuple(columns), columns == [facts.target], planned, larger, smaller))
     return [one for one in found if math.isfinite(one.larger + one.smaller)]
 
 
@@ -72,7 +72,7 @@ def _with(simulation: Simulation, columns: Sequence[str], factor: float) -> Simu
     return Simulation(facts, simulation.promise, min(_DRAWS, simulation.draws), simulation.seed, simulation.stages)
 
 
-def _scaled(facts: Facts, name: str, factor: float) -> Number:
+def _scaled(facts: PlanFacts, name: str, factor: float) -> Number:
     number, (low, high) = facts.numbers[name], facts.domain.inputs[name].range
     assert number is not None
     most = _MOST * math.sqrt((number.mean - low) * (high - number.mean))

@@ -11,8 +11,8 @@ from discreet.domain.kinds.numeric import from_days
 from discreet.errors import printable
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
-from discreet.planning.spreads import FACTOR, Spread
-from discreet.planning.wishes import Answer, Tighter
+from discreet.planning.spreads import FACTOR, SpreadScenario
+from discreet.planning.targets import Answer, Tighter
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 from discreet.results.summary import Summary, number
@@ -220,7 +220,7 @@ def _answer(plan: NumberPlan, found: Answer) -> str:
     return f"{text}; or about {', '.join(rows)}." if rows else f"{text}."
 
 
-def _spread(plan: NumberPlan, found: Spread) -> str:
+def _spread(plan: NumberPlan, found: SpreadScenario) -> str:
     """Describe how much the plan depends on sds that were not guessed."""
     name, many = found.columns[0], len(found.columns) > 1
     which = f"the sds of {len(found.columns)} features" if many else f"the sd of {name}"

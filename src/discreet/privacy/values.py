@@ -122,11 +122,11 @@ class ReleasedStage:
         return self._find("counts", outcome)[1]
 
     @property
-    def lengths(self) -> Floats:
+    def row_norms(self) -> Floats:
         """Counts of rows by their norm |z| between the edges, beginning at 0."""
         return self._find("lengths")[1]
 
-    def meat(self, outcome: str) -> Floats:
+    def score_products(self, outcome: str) -> Floats:
         """The score products S'S of an outcome: the sum of (u e)(u e)', e being the clipped residuals of U'E.
 
         With persons it is the sum of t t', where t is the sum of a person's u e.

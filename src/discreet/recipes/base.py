@@ -29,7 +29,7 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
-from discreet.solve.newton import Penalty
+from discreet.solve.newton import WeightedPenalty
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """A function from the noisy counts of each outcome to the index of its half width."""
@@ -108,14 +108,14 @@ class AskMinimisers:
     ----------
     event : ObjectiveEvent
         The loss and the noise.
-    penalty, centre : Penalty, array
+    penalty, centre : WeightedPenalty, array
         The quadratic penalty, and where it draws the coefficients to.
     count : int
         The number of linear predictors.
     """
 
     event: ObjectiveEvent
-    penalty: Penalty
+    penalty: WeightedPenalty
     centre: Floats
     count: int
 

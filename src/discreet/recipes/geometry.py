@@ -140,9 +140,9 @@ class StageGeometry:
         reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else SPHERE
         weight, final = min(1.0, reach), left == 1 and count >= 3
         widths = [_final_widths(own, weight) if final else _widths(own, weight) for own in self.locations]
-        lengths = [typical * edge for edge in EDGES] if left == 2 and count >= 3 else []
+        row_norms = [typical * edge for edge in EDGES] if left == 2 and count >= 3 else []
         theta = self.theta(done)
-        sizes = reach * typical, widths, lengths
+        sizes = reach * typical, widths, row_norms
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, *sizes, self.most)
 
     def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
@@ -216,8 +216,8 @@ def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
     """
     own, q = before.event.coordinates, len(before.event.coordinates.axes)
     most = max(_BEYOND * q / (rows * mu), _ROOT_BEYOND / math.sqrt(rows))
-    place = quiet_place(before.lengths, min(_MOST_BEYOND, most), before.sd("lengths"))
-    edge = own.lengths[place] * SPHERE / own.radius
+    place = quiet_place(before.row_norms, min(_MOST_BEYOND, most), before.sd("lengths"))
+    edge = own.row_norms[place] * SPHERE / own.radius
     return max(SPHERE, min(math.sqrt(_FAR_REACH * rows * mu / q**1.5), edge))
 
 
@@ -275,12 +275,12 @@ def mean_alone(design: Sequence[str]) -> Axes:
 
 def is_close(own: Coordinates, expected: Coordinates) -> bool:
     """Whether coordinates agree up to rounding errors and rotation of the axes."""
-    shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.lengths, *c.widths)]) for c in (own, expected)]
+    shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.row_norms, *c.widths)]) for c in (own, expected)]
     if shapes[0] != shapes[1]:
         return False
     (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
     G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: rotating axes changes nothing
-    sizes = zip(*([c.radius, *c.lengths, *itertools.chain(*c.widths)] for c in (own, expected)), strict=True)
+    sizes = zip(*([c.radius, *c.row_norms, *itertools.chain(*c.widths)] for c in (own, expected)), strict=True)
     scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
     return (
         bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))

@@ -20,8 +20,8 @@ from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.families import Family, Link, Loss, family_of
-from discreet.families.coordinates import Linked
-from discreet.mechanisms.objective_perturbation.event import TURNED_SIZE, Calibration, ObjectiveEvent
+from discreet.families.coordinates import ModelCoordinates
+from discreet.mechanisms.objective_perturbation.event import ROTATED_SIZE, Calibration, ObjectiveEvent
 from discreet.privacy import sensitivity
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
@@ -44,7 +44,7 @@ from discreet.recipes.glm_geometry import (
 from discreet.recipes.linear import Covariance, stage_options
 from discreet.recipes.prior import Prior, prior
 from discreet.recipes.steps import column_axes, outcome_counts, total
-from discreet.solve.newton import Penalty
+from discreet.solve.newton import WeightedPenalty
 from discreet.solve.sizes import count_law, count_span
 
 Stages = int | Literal["auto"]
@@ -96,7 +96,7 @@ class Predictors:
         return self.family.led and self.link is not None and self.design[0] == CONSTANT
 
 
-class Found(NamedTuple):
+class PilotFacts(NamedTuple):
     """The coordinates of a model, the number of rows, the scale of counts, and the prior."""
 
     coordinates: Coordinates
@@ -113,7 +113,7 @@ class Minimised(NamedTuple):
     thetas: list[Floats]
 
 
-def turned_norm(design: Sequence[str]) -> float:
+def rotated_norm(design: Sequence[str]) -> float:
     """The largest norm of a row in coordinates of a stage, as many as there are columns."""
     d = len(design)
     plain = Coordinates.rounded(design, [], np.eye(d), np.zeros((d, 0)), 1.0, [])
@@ -153,13 +153,13 @@ class Glm(Recipe):
         spending = Spending(self.facts, self.gaussian_mu)
         found = yield from self.start(spending)
         event = self._event(noise, found)
-        penalty = Penalty(found.prior.penalties(event, found.rows), np.zeros(len(event.design)))
+        penalty = WeightedPenalty(found.prior.penalties(event, found.rows), np.zeros(len(event.design)))
         model: Minimised = yield AskMinimisers(event, penalty, found.prior.centre, self.predictors.count)
         if self.shares["errors"] > 0:
             yield from self._at_model(spending, found, model)
         return model
 
-    def start(self, spending: Spending) -> Steps[Found]:
+    def start(self, spending: Spending) -> Steps[PilotFacts]:
         """Locate counts and columns, release products of the columns if worthwhile, and return the coordinates."""
         facts, own, shares = self.facts, self.predictors, self.shares
         n = float(facts.rows) if facts.rows else (yield from total(spending, CONSTANT))[0]
@@ -184,7 +184,7 @@ class Glm(Recipe):
             mu = spending.left() if last else spending.share(shares["products"])
             stage = yield from spending.stage(geometry.scout(lead), split, mu)
         coordinates = geometry.final(stage)
-        return Found(coordinates, n, scale, prior(geometry, stage, scale, coordinates, lead), geometry)
+        return PilotFacts(coordinates, n, scale, prior(geometry, stage, scale, coordinates, lead), geometry)
 
     def _number(self, n: float) -> int:
         if self.stages == "auto":
@@ -200,7 +200,7 @@ class Glm(Recipe):
         (second,) = yield from outcome_counts(spending, [column], [span], share)
         return count_scale([first, second], n, declared, facts.mu, len(self.predictors.design))
 
-    def _at_model(self, spending: Spending, found: Found, model: Minimised) -> Steps[None]:
+    def _at_model(self, spending: Spending, found: PilotFacts, model: Minimised) -> Steps[None]:
         """Release the statistics of standard errors, at the minimisers."""
         own, plain = self.predictors, model.event.coordinates
         assert own.link is not None
@@ -208,7 +208,7 @@ class Glm(Recipe):
         most = 1.0 if found.scale is None else found.scale.most
         widths = [[1.0] if found.scale is None else residual_widths(found.scale)] * len(own.outcomes)
         theta = np.column_stack(model.thetas)
-        stage = Linked.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
+        stage = ModelCoordinates.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
         few = own.family.sized and is_few(found.rows * self.facts.mu, len(plain.design))
         split = budget.MODEL_STAGE_OF_FEW_ROWS if few else budget.MODEL_STAGE[own.link]
         kept = {kind: share for kind, share in split.items() if self.covariance != "classical" or kind != "meat"}
@@ -261,7 +261,7 @@ class Glm(Recipe):
         """The public facts that determine the noise of the objectives."""
         facts, promise, design = self.facts, self.facts.promise, self.predictors.design
         own = promise.epsilon, promise.delta, promise.neighbors, "gaussian", facts.rows
-        return Calibration(self.predictors.loss, design, turned_norm(design), *own, size=TURNED_SIZE)  # type: ignore[arg-type]
+        return Calibration(self.predictors.loss, design, rotated_norm(design), *own, size=ROTATED_SIZE)  # type: ignore[arg-type]
 
     @cached_property
     def noise(self) -> ObjectiveEvent:
@@ -277,7 +277,7 @@ class Glm(Recipe):
             return calibration.event(modulus, self.listed_scale)
         return calibration.calibrate(modulus, count, others)
 
-    def _event(self, noise: ObjectiveEvent, found: Found) -> ObjectiveEvent:
+    def _event(self, noise: ObjectiveEvent, found: PilotFacts) -> ObjectiveEvent:
         """Return the event of this noise in the coordinates, and for the scale of counts, that were found."""
         if found.scale is None:
             return replace(noise, coordinates=found.coordinates)
@@ -323,8 +323,8 @@ class Glm(Recipe):
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with products of columns, and score products, if they are listed."""
         stages = of_kind(StageEvent, events)
-        scouts = [event for event in stages if not isinstance(event.coordinates, Linked)]
-        at = [event for event in stages if isinstance(event.coordinates, Linked)]
+        scouts = [event for event in stages if not isinstance(event.coordinates, ModelCoordinates)]
+        at = [event for event in stages if isinstance(event.coordinates, ModelCoordinates)]
         robust = any(block.statistic == "meat" for event in at for block in event.blocks)
         told: Covariance = "auto" if not at else "robust" if robust else "classical"
         count = (3 if scouts else 2) if self.stages == "auto" else self.stages
@@ -335,7 +335,7 @@ def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[Obje
     """Return the linear predictors of listed events."""
     design, loss = objectives[0].design, objectives[0].loss
     stages = [event.coordinates for event in of_kind(StageEvent, events)]
-    at = next((own for own in stages if isinstance(own, Linked)), None)
+    at = next((own for own in stages if isinstance(own, ModelCoordinates)), None)
     named = [name for own in stages for name in own.outcomes]
     counted = [b.columns[0] for e in of_kind(GaussianEvent, events) for b in e.blocks if b.statistic == "counts"]
     column = facts.domain.column_of[named[0]] if named else counted[0] if counted else ""

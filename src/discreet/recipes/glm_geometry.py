@@ -17,7 +17,7 @@ from discreet.domain.coordinates import Coordinates
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.geometry import EDGES, SPHERE, far_reach
 from discreet.solve.axes import Axes, softened, whitened
-from discreet.solve.location import Counts
+from discreet.solve.location import BinCounts
 from discreet.solve.sizes import count_law
 
 _ENOUGH = 1.5
@@ -91,12 +91,12 @@ class Lead(NamedTuple):
     units: tuple[float, float]
 
 
-def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
+def count_scale(counts: Sequence[BinCounts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
     """Return the scale of a count outcome, from two levels of noisy counts.
 
     Parameters
     ----------
-    counts : sequence of Counts
+    counts : sequence of BinCounts
         Counts over the whole range, and over a span of it.
     n : float
         The number of rows.
@@ -172,8 +172,8 @@ class ModelGeometry:
         if lead is not None:
             centre, half = lead.units
             names, widths, theta[0] = [lead.name], [[_LIGHT / 2 / half]], (0.5 - centre) / half
-        lengths = [typical * edge for edge in EDGES[::2]]
-        return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, lengths)
+        row_norms = [typical * edge for edge in EDGES[::2]]
+        return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, row_norms)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
         """Return the coordinates of the model, whitened by the first stage; without one, along the columns."""

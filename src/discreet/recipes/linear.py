@@ -143,7 +143,7 @@ class Linear(Recipe):
         is that of the rows whose residuals are not clipped.
         """
         split = budget.LAST_STAGE if final else budget.STAGE
-        if coordinates.lengths:
+        if coordinates.row_norms:
             split = _beside(split, "lengths", budget.ROW_NORMS)
         signal = geometry.rows * (mu / geometry.most) ** 2 / len(coordinates.axes)
         covariance = self._covariance(count)

@@ -57,7 +57,7 @@ def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbor
     Parameters
     ----------
     coordinates : Coordinates
-        The stage. Counts, inner and meat are those of each outcome; U'e and e'e are of all outcomes.
+        The stage. Counts, inner and score products are those of each outcome; U'e and e'e are of all outcomes.
     shares : mapping
         How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"inner"``, ``"cross"``, ``"squares"``
         and ``"meat"``; those that are not named are left out.

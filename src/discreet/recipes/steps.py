@@ -11,7 +11,7 @@ from discreet.recipes import budget
 from discreet.recipes.base import Spending, Steps
 from discreet.recipes.noise import StatisticRequest
 from discreet.solve.axes import Axes, standardised
-from discreet.solve.location import WHOLE, Counts
+from discreet.solve.location import WHOLE, BinCounts
 
 
 def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
@@ -23,7 +23,7 @@ def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
 
 def outcome_counts(
     spending: Spending, outcomes: Sequence[str], spans: Sequence[Span | None], share: float
-) -> Steps[list[Counts]]:
+) -> Steps[list[BinCounts]]:
     """Ask for noisy counts of outcomes over spans.
 
     Counts of the second level name their span even where it is the whole range, so that the two levels differ.
@@ -33,7 +33,7 @@ def outcome_counts(
     held: list[tuple[Floats, Span, float]] = [
         (values, span or WHOLE, block.sd) for values, span, block in zip(arrays, spans, blocks, strict=True)
     ]
-    return [Counts(*own) for own in held]
+    return [BinCounts(*own) for own in held]
 
 
 def column_axes(spending: Spending, design: Sequence[str], n: float, mu: float) -> Steps[Axes]:

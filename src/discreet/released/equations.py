@@ -24,7 +24,7 @@ from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.tails import tail
 
 if TYPE_CHECKING:
-    from discreet.released.moments import ReleasedMoments, Table
+    from discreet.released.moments import BlockValues, ReleasedMoments
 
 
 def normal_equations(
@@ -107,9 +107,11 @@ def staged_equations(
         return e
     if not stage.holds("meat"):
         return replace(e, offset=theta)
-    meats = np.array([width**2 * B @ stage.meat(name) @ B.T for name, width in zip(targets, b, strict=True)])
-    s_meats = np.array([width**2 * stage.sd("meat", name) for name, width in zip(targets, b, strict=True)])
-    return replace(e, offset=theta, meats=meats, s_meats=s_meats)
+    score_products = np.array(
+        [width**2 * B @ stage.score_products(name) @ B.T for name, width in zip(targets, b, strict=True)]
+    )
+    s_score_products = np.array([width**2 * stage.sd("meat", name) for name, width in zip(targets, b, strict=True)])
+    return replace(e, offset=theta, score_products=score_products, s_score_products=s_score_products)
 
 
 def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
@@ -126,7 +128,7 @@ def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]
 
 
 def coordinates(
-    domain: Domain, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
+    domain: Domain, features: Sequence[str], design: Sequence[str], tables: Sequence[BlockValues]
 ) -> tuple[list[str], Floats | None]:
     """Return coordinates z in all tables that determine the regressors x, and L with z = L x; None if z is x."""
     full = every_level(domain, features, design)

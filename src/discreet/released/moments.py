@@ -24,7 +24,7 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import VALUES, GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
-from discreet.recipes.glm import Found, Glm
+from discreet.recipes.glm import Glm, PilotFacts
 from discreet.recipes.linear import Linear
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
@@ -41,7 +41,7 @@ _FIELDS = DocumentFields(
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class BlockValues:
     """The values of a released block, found by name.
 
     Parameters
@@ -237,10 +237,12 @@ class ReleasedMoments:
                 raise ValueError("the grid does not fit the noise")
 
     @cached_property
-    def _tables(self) -> tuple[Table, ...]:
+    def _tables(self) -> tuple[BlockValues, ...]:
         sds = [block.sds for block in self.blocks]
         scaled = zip(self.arrays.items(), sds, self._scales, strict=True)
-        return tuple([Table(*held, own if scale == 1 else self._sds(held[0], scale)) for held, own, scale in scaled])
+        return tuple(
+            [BlockValues(*held, own if scale == 1 else self._sds(held[0], scale)) for held, own, scale in scaled]
+        )
 
     def _sds(self, block: Block, scale: float) -> tuple[float, ...]:
         """Return the noise sds of a block of a sample, scaled to stand for all rows.
@@ -273,7 +275,7 @@ class ReleasedMoments:
         return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
 
     @cached_property
-    def found(self) -> Found | None:
+    def found(self) -> PilotFacts | None:
         """The coordinates and the prior of a model of classes or counts; None without stages."""
         recipe = Glm.listed(self.certificate.facts, self.certificate.events, {})
         if recipe is None:
@@ -306,7 +308,7 @@ class ReleasedMoments:
         """Return the default regressors of some outcomes: columns that are neither outcomes nor derived from one."""
         return [name for name in self.regressors if not self.domain.made_of(name) & outcomes]
 
-    def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
+    def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> BlockValues:
         """Return the released block that holds some products."""
         for table in self._tables:
             if table.block.statistic == statistic and table.holds(rows, columns):
@@ -327,7 +329,7 @@ class ReleasedMoments:
             return None, None
         return np.array([table.pick([name], [name])[0, 0] for name, table in tables]), tables[0][1].sds[0]
 
-    def _square(self, name: str) -> Table | None:
+    def _square(self, name: str) -> BlockValues | None:
         """Return the released block that holds the square of a coordinate, if any does."""
         for table in self._tables:
             squares = table.block.statistic == "squares" and name in table.columns

@@ -17,7 +17,7 @@ from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
 from discreet.domain.levels import model_design
 from discreet.errors import NotReleasedError
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.prior import CURVATURE, Prior
@@ -38,7 +38,7 @@ _ROUND, _UNROUND = 0.8, 0.4
 
 def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
     """Return the stage at the model, if there is one."""
-    found = [stage for stage in released.stages if isinstance(stage.event.coordinates, Linked)]
+    found = [stage for stage in released.stages if isinstance(stage.event.coordinates, ModelCoordinates)]
     return found[-1] if found else None
 
 
@@ -55,7 +55,7 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     if stage is None:
         raise NotReleasedError("This model was released without what standard errors need.")
     own = stage.event.coordinates
-    assert isinstance(own, Linked)
+    assert isinstance(own, ModelCoordinates)
     (name,), rows = own.outcomes, released.rows()
     full, K = model_design(released.domain, own.design)
     c, (b,), theta = own.largest_slope, stage.event.widths, K.T @ own.theta.floats
@@ -69,11 +69,13 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     )
     if not stage.holds("meat"):
         return replace(e, offset=theta)
-    meats = b**2 * (B @ stage.meat(name) @ B.T)[None]
-    return replace(e, offset=theta, meats=meats, s_meats=np.array([b**2 * stage.sd("meat")]))
+    score_products = b**2 * (B @ stage.score_products(name) @ B.T)[None]
+    return replace(e, offset=theta, score_products=score_products, s_score_products=np.array([b**2 * stage.sd("meat")]))
 
 
-def _score(released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: Linked) -> tuple[Floats, float]:
+def _score(
+    released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: ModelCoordinates
+) -> tuple[Floats, float]:
     """Return the score at the model in units of gamma and its noise sd, from the objective and a released score."""
     event = next(iter(released.certificate.of(ObjectiveEvent)))
     told: Floats = prior.penalties(event, released.rows()) * (_gamma(own) - prior.centre)
@@ -106,12 +108,12 @@ def clipped_push(released: ReleasedMoments) -> float:
     return (_CUT * b * clipped) ** 2 / (released.rows() * typical_curvature(released))
 
 
-def _gamma(own: Linked) -> Floats:
+def _gamma(own: ModelCoordinates) -> Floats:
     gamma = own.radius * np.linalg.solve(own.P.floats, own.theta.floats[:, 0])
     return np.asarray(gamma, dtype=np.float64)
 
 
-def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) -> tuple[Floats, float]:
+def _information(stage: ReleasedStage, own: ModelCoordinates, rows: float, rate: float) -> tuple[Floats, float]:
     """Return the Fisher information in units of gamma, about h I since axes are whitened, and the sd of its error."""
     h, sd = _ROUND * rows * rate / own.radius**2, own.largest_slope * stage.sd("information")
     l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
@@ -142,7 +144,7 @@ def stepped(released: ReleasedMoments) -> Floats:
     may be: as large as expected, or next to none.
     """
     stage = model_stage(released)
-    if stage is None or not isinstance(own := stage.event.coordinates, Linked):
+    if stage is None or not isinstance(own := stage.event.coordinates, ModelCoordinates):
         raise NotReleasedError("This model was released without a score.")
     rows, rate = released.rows(), _rate(released)
     prior = prior_of(released)

@@ -26,7 +26,7 @@ from discreet.core.fields import REQUIRED, DocumentFields, FieldKind, Fields, re
 from discreet.core.placeholders import Later, Unavailable
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.families import FAMILIES, Family
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.privacy.values import VALUES, GridValues
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
@@ -168,7 +168,7 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
         return facts
     released = ReleasedMoments(certificate, values)
     own = [stage.event.coordinates for stage in released.stages]
-    exposure = next((at.exposure for at in own if isinstance(at, Linked)), None)
+    exposure = next((at.exposure for at in own if isinstance(at, ModelCoordinates)), None)
     remarks = () if exposure is None else (f"Rates, and predictions, are for one unit of {exposure}.",)
     with contextlib.suppress(NotReleasedError):  # of a file whose stages were tampered with, which `check_saved` finds
         facts["rows"] = released.rows()

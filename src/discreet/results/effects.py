@@ -315,7 +315,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class EffectCurve:
     """Predicted outcome along a number that is part of several regressors; a line for each value of a partner."""
 
     variable: str
@@ -325,14 +325,14 @@ class Curve:
     date: bool
 
 
-def curves(fitted: Fitted, level: float) -> list[Curve]:
+def curves(fitted: Fitted, level: float) -> list[EffectCurve]:
     """The curves of the numbers of a model whose effect is no single slope; none where there are several lines."""
     found = Variables(fitted.certificate.domain, fitted.names)
     bent = [name for name, spec in found.specs.items() if spec.bounds and not found.is_straight(name)]
     return [curve(fitted, found, name, level) for name in bent[:_MOST_CURVES]] if len(fitted.lines) == 1 else []
 
 
-def curve(fitted: Fitted, found: Variables, name: str, level: float) -> Curve:
+def curve(fitted: Fitted, found: Variables, name: str, level: float) -> EffectCurve:
     """The curve of one number, with the others in the middle, or at several places of the first that multiplies it."""
     spec = found.specs[name]
     x = np.linspace(*spec.range, _POINTS)
@@ -342,7 +342,7 @@ def curve(fitted: Fitted, found: Variables, name: str, level: float) -> Curve:
     for label, to in _stands(found, partner):
         at = found.middle if partner is None else found.middle.moved(partner, to)
         lines.append(_line(fitted, label, found.regressors(at.moved(name, x)), level))
-    return Curve(name, partner, x, tuple(lines), spec.date)
+    return EffectCurve(name, partner, x, tuple(lines), spec.date)
 
 
 def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:

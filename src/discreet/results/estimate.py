@@ -11,7 +11,7 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 
 
-class Law(Protocol):
+class EstimateLaw(Protocol):
     """Sampling distribution of estimates: intervals and tests."""
 
     def interval(self, level: float) -> Floats | Unavailable:
@@ -37,7 +37,7 @@ class Estimate:
         The standard error from privacy noise alone.
     df : float
         Degrees of freedom.
-    law : Law
+    law : EstimateLaw
         Tests of this one number, of which `interval` and `p_value` are made.
     """
 
@@ -45,7 +45,7 @@ class Estimate:
     std_err: float | Unavailable
     privacy_noise: float
     df: float
-    law: Law
+    law: EstimateLaw
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | Unavailable:
         """The confidence interval (low, high)."""

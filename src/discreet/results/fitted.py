@@ -24,7 +24,7 @@ from discreet.results.inference import JointInference
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
-from discreet.results.spread import Spread
+from discreet.results.spread import OutcomeSpread
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, standard_errors, to_pandas
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
     return {"Dispersion": f"{number(ratio)}: {fitted.family.words.dispersion}"}
 
 
-def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:
+def _spread(spread: OutcomeSpread | Unavailable, unit: str, level: float) -> tuple[str, str]:
     """The residual sd and R^2 with their intervals."""
     if isinstance(spread, Unavailable):
         return str(spread), str(spread)

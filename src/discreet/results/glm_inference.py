@@ -34,10 +34,10 @@ def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     if model_stage(released) is None:
         return WITHOUT_ERRORS
     e = working_equations(released)
-    turned = e.of_residuals().turned()
-    fit = debiased(turned)
-    step = float(fit.theta @ turned.S @ fit.theta) ** 2 / (e.d * e.n * typical_curvature(released))
-    sampling = fit.G @ positive(turned.S, turned.s_xx) @ fit.G if fit.sampling is None else fit.sampling
+    rotated = e.of_residuals().rotated()
+    fit = debiased(rotated)
+    step = float(fit.theta @ rotated.S @ fit.theta) ** 2 / (e.d * e.n * typical_curvature(released))
+    sampling = fit.G @ positive(rotated.S, rotated.s_xx) @ fit.G if fit.sampling is None else fit.sampling
     privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
     units, df = design_units(released.domain, e.names), max(e.n - e.d, 1.0)
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)

@@ -29,9 +29,9 @@ from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
 from discreet.results.estimate import Estimate
-from discreet.results.spread import Spread, spread_of
+from discreet.results.spread import OutcomeSpread, spread_of
+from discreet.results.suppression import culprits
 from discreet.results.uncertainty import Inference
-from discreet.results.withheld import culprits
 from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.solve.equations import NormalEquations
 
@@ -58,7 +58,8 @@ SAMPLED = Unavailable(
 )
 CLUSTERED = Unavailable(
     "not released",
-    "Rows of one person go together, and weighted rows have unequal variances: standard errors need the meat of the "
+    "Rows of one person go together, and weighted rows have unequal variances: standard errors need the score products "
+    "of the "
     "last of several stages, which this release does not hold. DPLinearRegression(covariance='robust') releases it.",
 )
 MEAN_ALONE = Unavailable(
@@ -107,13 +108,13 @@ class _Tests(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             se = np.sqrt(np.maximum(self.variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
             r = (self.luck + delta * self.luck_slope) / se
-            turned = r < 0
-            z = np.where(turned, delta, -delta) / se
+            flipped = r < 0
+            z = np.where(flipped, delta, -delta) / se
             cut = z - self.margin / np.abs(r)
             shown = special.stdtr(self.df, -cut)
             above = np.where(shown > 0, special.stdtr(self.df, -z) / shown, 0.0)
             below = np.where(shown > 0, (special.stdtr(self.df, z) - special.stdtr(self.df, cut)) / shown, 1.0)
-        return np.where(turned, below, above), np.where(turned, above, below)
+        return np.where(flipped, below, above), np.where(flipped, above, below)
 
     def interval(self, level: float) -> Floats:
         """A row (low, high) for each: the estimate and the values that tests at 1 - level do not reject."""
@@ -140,20 +141,20 @@ class JointInference(Inference):
     estimand : {"declared", "bounded"}
         The fit that the intervals are about.
     theta, T : array
-        The coefficients of the `turned` equations, and their map to the user's units.
+        The coefficients of the `flipped` equations, and their map to the user's units.
     G, G_all, W, L : array
         See `released.solve.debiased`; L may be None.
     sampling, privacy : array, or Unavailable
         The covariance of theta: what another sample of people would change, and what other noise would.
     tails : float
         t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
-    meat_noise : float
+    score_noise : float
         The sd of the noise of the score products; 0 where there are none.
     df : float
         Rows less coefficients.
     culprits : tuple of str
         The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
-    spread : Spread, or Unavailable
+    spread : OutcomeSpread, or Unavailable
         How outcomes vary around the line.
     """
 
@@ -168,10 +169,10 @@ class JointInference(Inference):
     sampling: Floats | Unavailable
     privacy: Floats
     tails: float
-    meat_noise: float
+    score_noise: float
     df: float
     culprits: tuple[str, ...]
-    spread: Spread | Unavailable
+    spread: OutcomeSpread | Unavailable
 
     @property
     def sigma(self) -> float | Unavailable:  # type: ignore[override]
@@ -186,7 +187,7 @@ class JointInference(Inference):
     @property
     def robust(self) -> bool:
         """Whether standard errors are robust to heteroskedasticity (sandwich)."""
-        return self.meat_noise > 0
+        return self.score_noise > 0
 
     @property
     def charge(self) -> float:
@@ -244,7 +245,7 @@ class JointInference(Inference):
             return C
         R = A @ self.T
         variance, b = np.einsum("pi,ij,pj->p", R, C, R), R @ self.G
-        error = self.meat_noise * np.einsum("pi,pi->p", b, b) / np.maximum(variance, 1e-300)
+        error = self.score_noise * np.einsum("pi,pi->p", b, b) / np.maximum(variance, 1e-300)
         df: Floats = 1 / (1 / self.df + error**2 / 2)
         return df
 
@@ -318,8 +319,8 @@ class JointInference(Inference):
         b = A @ self.estimate - values
         S, spread = restricted(self.theta, C, self.G, self.W, R, b, self.L)
         F, B = float(b @ np.linalg.solve(S, b)) / k, R @ self.G
-        meat = self.meat_noise**2 * float(np.sum((B.T @ np.linalg.solve(S, B)) ** 2)) / k**2
-        df = 1 / (1 / self.df + (spread + meat) / 2)
+        score_products = self.score_noise**2 * float(np.sum((B.T @ np.linalg.solve(S, B)) ** 2)) / k**2
+        df = 1 / (1 / self.df + (spread + score_products) / 2)
         return Test(F, (k, df), float(stats.f.sf(F, k, df)))
 
     def _noise_within(self, R: Floats) -> float:
@@ -346,10 +347,10 @@ class JointInference(Inference):
             "T C T', where C = sampling + privacy, and + tails G where the estimand is declared."
         ),
         tails=FROM_0,
-        meat_noise=FROM_0,
+        meat_noise=FROM_0(attribute="score_noise"),
         df=ABOVE_0("Rows less coefficients."),
         culprits=TEXTS("For each coefficient why it has no interval; empty where it has."),
-        spread=or_unavailable(record(Spread)),
+        spread=or_unavailable(record(OutcomeSpread)),
     )
 
     @classmethod
@@ -382,7 +383,7 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Jo
     if e.d > WIDEST:
         return TOO_WIDE
     unit = released.domain.unit
-    fit = debiased(e.of_residuals().turned(), alike=unit.plain)
+    fit = debiased(e.of_residuals().rotated(), alike=unit.plain)
     return inferred(
         released,
         e,
@@ -404,8 +405,8 @@ def inferred(
     `parts` are those of `JointInference` that depend on the model: sampling, privacy, tails, df and spread.
     """
     offset = 0.0 if e.offset is None else e.offset[:, 0]
-    coef, intercept = units.params(e.turn @ fit.theta + offset)
-    own = units.after(e.turn)
+    coef, intercept = units.params(e.rotation @ fit.theta + offset)
+    own = units.after(e.rotation)
     withheld = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L)) > LARGEST_NOISE
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
@@ -419,7 +420,7 @@ def inferred(
         G_all=fit.G_all,
         W=fit.W,
         L=fit.L,
-        meat_noise=fit.meat_noise,
+        score_noise=fit.score_noise,
         culprits=told,
         **parts,
     )
@@ -439,6 +440,6 @@ def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
 
 def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
     """Return the sampling covariance; with weights or repeated persons it needs the scores of persons (clustered)."""
-    if not plain and e.meats is None:
+    if not plain and e.score_products is None:
         return CLUSTERED
     return NO_SQUARES if fit.sampling is None else fit.sampling

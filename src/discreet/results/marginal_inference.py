@@ -132,7 +132,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInferen
         return SAMPLED
     if released.mean_alone:
         return MEAN_ALONE
-    C, offset, e = e.turn, np.zeros((1, 1)) if e.offset is None else e.offset, e.of_residuals().turned()
+    C, offset, e = e.rotation, np.zeros((1, 1)) if e.offset is None else e.offset, e.of_residuals().rotated()
     A = inverse(e)
     units, h, t = many_units(released, e)
     T = units @ C
@@ -145,7 +145,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInferen
     privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
     unit = released.domain.unit
     sampling, doubt = _sampling(e, A, T, K, sigma2, alike=unit.plain)
-    unknown = CLUSTERED if not unit.plain and e.meats is None else NO_SQUARES
+    unknown = CLUSTERED if not unit.plain and e.score_products is None else NO_SQUARES
     variance = None if sampling is None or unknown is CLUSTERED else sampling + privacy
     unsure = 0.0 if variance is None else (doubt / np.maximum(variance, 1e-300)) ** 2 / 2
     df = np.broadcast_to(1 / (1 / max(e.n / unit.most - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
@@ -163,12 +163,14 @@ def _sampling(
     e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None, *, alike: bool
 ) -> tuple[Floats | None, Floats | float]:
     """Return the variances from sampling error, and the sd that noise of the score products gives these."""
-    if e.meats is not None and e.s_meats is not None:
-        meats = list(zip(e.meats, e.s_meats, strict=True))
+    if e.score_products is not None and e.s_score_products is not None:
+        score_products = list(zip(e.score_products, e.s_score_products, strict=True))
         if alike and sigma2 is not None:
-            meats = [shrunk(M, own * A.unit_meat, sd) for (M, sd), own in zip(meats, sigma2, strict=True)]
-        found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M, sd), K) for M, sd in meats])
-        return found, np.einsum("pi,pi->p", K, K)[:, None] * np.array([sd for _, sd in meats])
+            score_products = [
+                shrunk(M, own * A.unit_score_products, sd) for (M, sd), own in zip(score_products, sigma2, strict=True)
+            ]
+        found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M, sd), K) for M, sd in score_products])
+        return found, np.einsum("pi,pi->p", K, K)[:, None] * np.array([sd for _, sd in score_products])
     if sigma2 is None:
         return None, 0.0
     return sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None], 0.0

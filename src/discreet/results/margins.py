@@ -18,7 +18,7 @@ from discreet.released.units import coefficient_unit, unit_over
 from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
-from discreet.results.estimate import Estimate, Law
+from discreet.results.estimate import Estimate, EstimateLaw
 from discreet.results.inference import JointInference
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
 class _Moved:
     """The law of an estimate whose value is so much above that of a weighted sum."""
 
-    law: Law
+    law: EstimateLaw
     by: float
 
     def interval(self, level: float) -> Floats | Unavailable:

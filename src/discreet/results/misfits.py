@@ -100,7 +100,7 @@ def _differs(saved: Results) -> str | None:
         same = found == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
     again = found
-    sizes = zip((own.df, own.tails, own.meat_noise), (again.df, again.tails, again.meat_noise), strict=True)
+    sizes = zip((own.df, own.tails, own.score_noise), (again.df, again.tails, again.score_noise), strict=True)
     same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
     if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
         return "the standard errors do not follow from the released values"

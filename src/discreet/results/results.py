@@ -23,6 +23,7 @@ from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
+from discreet.results.boundary_warnings import remarks
 from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
 from discreet.results.fitted import Fitted
@@ -38,7 +39,6 @@ from discreet.results.inference import (
 from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
-from discreet.results.pile_up import remarks
 from discreet.results.series import like
 from discreet.results.summary import to_pandas
 from discreet.results.uncertainty import Inference

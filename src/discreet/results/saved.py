@@ -131,7 +131,7 @@ def _are_released(saved: Results) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
     stages = saved.certificate.of(StageEvent)
-    turned = {
+    rotated = {
         name for event in stages for block in event.blocks if block.statistic == "cross" for name in block.columns
     }
     column = domain.column_of  # a level follows from the others, so columns are enough
@@ -141,7 +141,7 @@ def _are_released(saved: Results) -> bool:
     for target in saved.targets:
         outcome = domain.entries[domain.target(target)].name
         cross = {column[name] for block in crossed if outcome in block.columns for name in block.rows}
-        if outcome not in turned and (not names <= held or not (column[outcome] in held or names <= cross)):
+        if outcome not in rotated and (not names <= held or not (column[outcome] in held or names <= cross)):
             return False
     return True
 

@@ -30,7 +30,7 @@ _NORMAL = 3.0
 
 
 @dataclass(frozen=True)
-class Spread(FileRecord):
+class OutcomeSpread(FileRecord):
     """Outcomes around the line, in the user's units.
 
     Parameters
@@ -77,7 +77,7 @@ class Spread(FileRecord):
 
         Examples
         --------
-        >>> heavy = Spread(1.0, 1e9, 0.5, 0.1, 1.0, 0.0, (1.0, 2.0, 4.0), (0.8, 0.9, 1.0))
+        >>> heavy = OutcomeSpread(1.0, 1e9, 0.5, 0.1, 1.0, 0.0, (1.0, 2.0, 4.0), (0.8, 0.9, 1.0))
         >>> round(heavy.reach(0.8), 2), round(heavy.reach(0.95), 2)
         (1.28, 2.83)
         """
@@ -116,17 +116,17 @@ class Spread(FileRecord):
         return found
 
 
-def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> Spread:
-    """Return the spread, in units of the clipped outcome; `fit` is that of the residuals, from `turned` equations."""
+def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> OutcomeSpread:
+    """Return the spread, in units of the clipped outcome; `fit` is that of the residuals, from `rotated` equations."""
     n, sigma2, yy, s_yy = max(e.n - e.d, 1.0), fit.sigma2 or 0.0, e.yy or 0.0, e.s_yy or 0.0
     peak = max(kurtosis(released, e.target), 1.2)
     df = 2 / ((peak - 1) / n + fit.sigma2_error / sigma2**2)
-    theta = e.turn @ fit.theta + (0.0 if e.offset is None else e.offset[:, 0])
+    theta = e.rotation @ fit.theta + (0.0 if e.offset is None else e.offset[:, 0])
     ones = constant_sum(released.domain, e.names)
     mean = float(e.v @ ones) / max(float(ones @ e.S @ ones), 1.0)
     total = max(yy - mean * float(e.v @ ones), s_yy)
     explained = 1 - sigma2 * n / total
-    around = np.linalg.solve(e.turn, theta - mean * ones)
+    around = np.linalg.solve(e.rotation, theta - mean * ones)
     of_total = s_yy**2 + 4 * e.s_xy**2 * float(around @ around)
     of_total += float(around @ through_noise(fit.W, np.outer(around, around), fit.L) @ around)
     chance = 4 * max(explained, 0.0) * (1 - explained) ** 2 * (peak - 1) / 2 / n
@@ -136,7 +136,7 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     ends = h**2 * level - h * slope * centre, h * slope
     edges, within = _within(released, e.target)
     shape = tuple((h * edges).tolist()), tuple(within.tolist())
-    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, *shape)
+    return OutcomeSpread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, *shape)
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
@@ -190,17 +190,17 @@ def _line(e: NormalEquations, sigma2: float, theta: Floats) -> tuple[float, floa
 
     The slope is drawn towards 0 as far as it may be noise.
     """
-    if e.meats is None or e.s_meats is None or e.names[0] != CONSTANT:
+    if e.score_products is None or e.s_score_products is None or e.names[0] != CONSTANT:
         return sigma2, 0.0
-    M, S = e.meats[0], e.S
+    M, S = e.score_products[0], e.S
     n, p = max(float(S[0, 0]), 1.0), float(S[0] @ theta)
     pp = float(theta @ S @ theta) - p**2 / n
     if pp <= 1e-12 * n:
         return sigma2, 0.0
     slope = (float(M[0] @ theta) - p / n * float(M[0, 0])) / pp
-    one, line = np.linalg.solve(e.turn, np.column_stack([np.eye(len(theta))[0], theta])).T
+    one, line = np.linalg.solve(e.rotation, np.column_stack([np.eye(len(theta))[0], theta])).T
     line = line - p / n * one
     products = float(one @ one) * float(line @ line) + float(one @ line) ** 2
-    noise = e.s_meats[0] ** 2 / 2 * products / pp**2
+    noise = e.s_score_products[0] ** 2 / 2 * products / pp**2
     slope *= slope**2 / (slope**2 + noise) if slope else 0.0
     return sigma2 - slope * p / n, slope

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.planning.synthetic import synthetic
 from discreet.service import views
+from discreet.service.auth import Analyst, Custodian, Open
 from discreet.service.balances import Balances
 from discreet.service.core import NotFoundError, Service
-from discreet.service.doors import Analyst, Custodian, Open
 from discreet.service.log import newest
 from discreet.service.requests import AnyRequest
 

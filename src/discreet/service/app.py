@@ -17,9 +17,9 @@ from discreet import __version__
 from discreet.errors import BudgetError, DiscreetError
 from discreet.service import oidc, pages
 from discreet.service.api import api
+from discreet.service.auth import NotAllowedError, SignInError, TooOftenError
 from discreet.service.core import NotFoundError, OverBudgetError, Service
 from discreet.service.custody import custody
-from discreet.service.doors import NotAllowedError, SignInError, TooOftenError
 from discreet.service.jobs import NEUTRAL, BusyError, ConflictError
 from discreet.service.limits import ATTEMPTS, Guard, Rates
 from discreet.service.settings import LOCAL

@@ -15,13 +15,13 @@ from discreet.core.checks import Neighbors
 from discreet.domain.unit import Unit
 from discreet.ledger import Ledger
 from discreet.ledger.entries import population
-from discreet.ledger.picture import POTS, Story, left, priced, promised, stories
-from discreet.privacy import gdp, pots
-from discreet.privacy.pots import Balance, Cost
+from discreet.ledger.picture import BUDGET_PARTS, Story, left, priced, promised, stories
+from discreet.privacy import budget_parts, gdp
+from discreet.privacy.budget_parts import Balance, Cost
 from discreet.service.requests import PAID, Request, is_gaussian
 from discreet.service.settings import TableSettings
 
-WORDS = dict(zip(POTS, ("Gaussian", "Other"), strict=True))
+WORDS = dict(zip(BUDGET_PARTS, ("Gaussian", "Other"), strict=True))
 """The names of the parts of a budget on pages."""
 
 
@@ -91,7 +91,7 @@ class Balances:
         each = price.cost.to_people(price.people)
         for part in dict.fromkeys((population(account), account)):
             story = self.story(part)
-            pots.refuse_public(story.terms.public_outcomes, each, f"the account {part!r}")
+            budget_parts.refuse_public(story.terms.public_outcomes, each, f"the account {part!r}")
             if story.terms.limits is not None:
                 story.balance.after(each, f"the account {part!r}", price.people)
 
@@ -119,8 +119,8 @@ class Balances:
     def _told(self, account: str) -> dict[str, Any]:
         story = self.story(account)
         balance = story.balance
-        shares = dict(zip(POTS, balance.shares, strict=True))
-        there, words = [pot for pot in POTS if shares[pot] is not None], left(story)
+        shares = dict(zip(BUDGET_PARTS, balance.shares, strict=True))
+        there, words = [pot for pot in BUDGET_PARTS if shares[pot] is not None], left(story)
         return {
             "account": account,
             "promise": promised(story),
@@ -136,7 +136,7 @@ class Balances:
         first, last = story.points[0][0], max(story.points[-1][0], self._ticked)
         span = (last - first).total_seconds() or 1.0
         lines = []
-        for place, pot in enumerate(POTS):
+        for place, pot in enumerate(BUDGET_PARTS):
             shares = [(when, balance.shares[place]) for when, balance in story.points]
             if shares[0][1] is None:
                 continue

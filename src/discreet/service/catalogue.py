@@ -16,7 +16,7 @@ from sqlalchemy import insert, select, update
 
 from discreet.core.files import canonical
 from discreet.data.moments import Moments
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning
 from discreet.service.log import note
@@ -117,7 +117,7 @@ def problem_of(data: Path, domain: Domain) -> str | None:
             empty = Moments.from_source(data, domain, n_jobs=1).count == 0
             if domain.missing == "drop":  # an entry that does not fit may stand in a row that lacks another column
                 for name in domain.columns:
-                    Unread.of(data, domain.select([name]), n_jobs=1).checked()
+                    Table.of(data, domain.select([name]), n_jobs=1).checked()
     except DiscreetError as error:
         return str(error)
     except OSError as error:

@@ -13,9 +13,9 @@ from discreet.ledger import Ledger
 from discreet.results.private_moments import PrivateMoments
 from discreet.service.balances import Balances, Price
 from discreet.service.catalogue import Catalogue
-from discreet.service.jobs import ConflictError, Job, Jobs
+from discreet.service.jobs import ConflictError, Jobs, StoredJob
 from discreet.service.people import People, Person
-from discreet.service.requests import PAID, SOLVES, Check, Fit, Model
+from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest
 from discreet.service.settings import Settings
 from discreet.service.storage import Store
 from discreet.service.work import Work, load_release
@@ -129,18 +129,18 @@ class Service:
                 )
         return sorted(found, key=lambda one: -one["epsilon"])
 
-    def submit(self, person: Person, asked: Any, reference: str | None = None) -> tuple[Job, bool]:
+    def submit(self, person: Person, asked: Any, reference: str | None = None) -> tuple[StoredJob, bool]:
         """Queue a request; a paid one waits for the custodian first if the table requires it."""
         reference = reference or secrets.token_urlsafe(24)
         if (known := self.jobs.known(person, asked, reference)) is not None:
             return known, False
         quote, table, made = self.quote(asked, person), self.catalogue[asked.table], asked
-        if isinstance(asked, Fit) and asked.reuse:
+        if isinstance(asked, FitRequest) and asked.reuse:
             as_good = [one for one in quote.serves if one["epsilon"] >= asked.epsilon]
             if as_good:
                 facts: dict[str, Any] = {"table": asked.table, "formula": asked.formula, "model": SOLVES[asked.method]}
-                made = Model(release=as_good[0]["release"], **facts)
-        if isinstance(made, Model):
+                made = ModelRequest(release=as_good[0]["release"], **facts)
+        if isinstance(made, ModelRequest):
             self.release_of(made.release, person, made.table)
         if made.kind not in PAID or quote.price is None:
             return self.jobs.submit(person, asked, made, reference, None, "queued")
@@ -156,26 +156,26 @@ class Service:
             self._releases[id_] = load_release(self.jobs.file(id_, "release.json") or "")
         return self._releases[id_]
 
-    def recheck(self, person: Person, name: str) -> Job:
+    def recheck(self, person: Person, name: str) -> StoredJob:
         """Queue a check of a table; custodians ask for it."""
-        asked = Check(table=name)
+        asked = CheckRequest(table=name)
         return self.jobs.submit(person, asked, asked, secrets.token_urlsafe(24), None, "queued")[0]
 
-    def job(self, id_: str, person: Person) -> Job:
+    def job(self, id_: str, person: Person) -> StoredJob:
         """Return a job that somebody may see."""
         found = self.jobs.get(id_, person)
         if found is None:
             raise NotFoundError("There is no such request.")
         return found
 
-    def release_of(self, id_: str, person: Person, table: str) -> Job:
+    def release_of(self, id_: str, person: Person, table: str) -> StoredJob:
         """Return a release that somebody may fit models to: their own, or any if the table shares them."""
         mine = self.jobs.get(id_, None if self.catalogue[table].shared else person)
         if mine is None or mine.table != table or mine.state != "done" or not mine.is_shown:
             raise NotFoundError("There is no such release.")
         return mine
 
-    def file(self, job: Job, name: str) -> str:
+    def file(self, job: StoredJob, name: str) -> str:
         """Return a file of a job that is over."""
         found = self.jobs.file(job.id, name) if job.is_over else None
         if found is None:

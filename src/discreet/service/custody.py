@@ -10,9 +10,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.ledger.picture import html
 from discreet.service import views
+from discreet.service.auth import CustodyReader, CustodySender, Open
 from discreet.service.balances import Balances
 from discreet.service.core import NotFoundError
-from discreet.service.doors import CustodyReader, CustodySender, Open
 from discreet.service.limits import REPORT_CSP
 from discreet.service.log import newest
 from discreet.service.pages import render, words

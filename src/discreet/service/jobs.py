@@ -25,7 +25,7 @@ from sqlalchemy.exc import IntegrityError
 from discreet.errors import DiscreetError
 from discreet.service.log import note
 from discreet.service.people import Person
-from discreet.service.requests import Asked, read
+from discreet.service.requests import ServiceRequest, read
 from discreet.service.storage import Store, files, jobs
 
 LEASE = 60.0
@@ -55,7 +55,7 @@ class BusyError(DiscreetError):
 
 
 @dataclass(frozen=True)
-class Job:
+class StoredJob:
     """One job, as it is stored."""
 
     number: int
@@ -106,9 +106,9 @@ class Job:
         return self.seen in OVER
 
 
-def _job(row: Mapping[Any, Any]) -> Job:
+def _job(row: Mapping[Any, Any]) -> StoredJob:
     price = row["price"]
-    return Job(**{**row, "price": None if price is None else json.loads(price)})
+    return StoredJob(**{**row, "price": None if price is None else json.loads(price)})
 
 
 class Jobs:
@@ -120,8 +120,14 @@ class Jobs:
     # ---------------------------------------------------------------- for people
 
     def submit(
-        self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
-    ) -> tuple[Job, bool]:
+        self,
+        person: Person,
+        asked: ServiceRequest,
+        made: ServiceRequest,
+        reference: str,
+        price: dict[str, Any] | None,
+        state: str,
+    ) -> tuple[StoredJob, bool]:
         """Store a job for a request; return it and whether it is new. A reference seen before returns its job."""
         try:
             return self._submit(person, asked, made, reference, price, state)
@@ -131,8 +137,14 @@ class Jobs:
             return known, False
 
     def _submit(
-        self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
-    ) -> tuple[Job, bool]:
+        self,
+        person: Person,
+        asked: ServiceRequest,
+        made: ServiceRequest,
+        reference: str,
+        price: dict[str, Any] | None,
+        state: str,
+    ) -> tuple[StoredJob, bool]:
         with self._store.writing() as connection:
             if (known := _known(connection, person, asked, reference)) is not None:
                 return known, False
@@ -151,12 +163,12 @@ class Jobs:
         assert job is not None
         return job, True
 
-    def known(self, person: Person, asked: Asked, reference: str) -> Job | None:
+    def known(self, person: Person, asked: ServiceRequest, reference: str) -> StoredJob | None:
         """Return the job of a reference, or None."""
         with self._store.reading() as connection:
             return _known(connection, person, asked, reference)
 
-    def get(self, id_: str, person: Person | None = None) -> Job | None:
+    def get(self, id_: str, person: Person | None = None) -> StoredJob | None:
         """Return a job; None if there is none, or if it is somebody else's and the person is no custodian."""
         with self._store.reading() as connection:
             found = _first(connection, jobs.c.id == id_)
@@ -164,25 +176,25 @@ class Jobs:
             return None
         return found
 
-    def listed(self, *where: Any, most: int = 100) -> list[Job]:
+    def listed(self, *where: Any, most: int = 100) -> list[StoredJob]:
         """Return jobs, the newest first."""
         with self._store.reading() as connection:
             found = connection.execute(select(jobs).where(*where).order_by(jobs.c.number.desc()).limit(most))
             return [_job(row) for row in found.mappings()]
 
-    def of_person(self, name: str) -> list[Job]:
+    def of_person(self, name: str) -> list[StoredJob]:
         """Return somebody's jobs, the newest first."""
         return self.listed(jobs.c.person == name)
 
-    def waiting(self) -> list[Job]:
+    def waiting(self) -> list[StoredJob]:
         """Return the jobs that wait for the custodian's decision."""
         return self.listed(jobs.c.state == "waiting")
 
-    def troubled(self) -> list[Job]:
+    def troubled(self) -> list[StoredJob]:
         """Return the last jobs with a problem that the custodian should know of, the newest first."""
         return self.listed(jobs.c.problem.is_not(None), most=20)
 
-    def releases(self, table: str) -> list[Job]:
+    def releases(self, table: str) -> list[StoredJob]:
         """Return the jobs that hold a release of a table, the newest first."""
         holds = select(files.c.job).where(files.c.name == "release.json")
         where = jobs.c.table == table, jobs.c.state == "done", jobs.c.kind.in_(("fit", "release"))
@@ -221,7 +233,7 @@ class Jobs:
 
     # ---------------------------------------------------------------- for workers
 
-    def claim(self, worker: str) -> Job | None:
+    def claim(self, worker: str) -> StoredJob | None:
         """Assign the next job to a worker and return it."""
         line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
         with self._store.reading() as connection:  # an empty queue keeps nobody from writing
@@ -244,7 +256,7 @@ class Jobs:
 
     def finish(
         self,
-        job: Job,
+        job: StoredJob,
         state: str,
         *,
         results: Mapping[str, str] | None = None,
@@ -264,14 +276,14 @@ class Jobs:
                 note(connection, "service", f"{job.kind}: {state}", job=job.id, table=job.table)
         return True
 
-    def orphans(self, dead: str | None = None) -> list[Job]:
+    def orphans(self, dead: str | None = None) -> list[StoredJob]:
         """Return running jobs whose worker died: one that is known to be dead, or any whose lease ran out."""
         gone = jobs.c.lease < time.time()
         if dead is not None:
             gone = gone | (jobs.c.worker == dead)
         return self.listed(jobs.c.state == "running", gone)
 
-    def again(self, job: Job) -> None:
+    def again(self, job: StoredJob) -> None:
         """Put a job of which nothing was paid for yet back into the queue."""
         with self._store.writing() as connection:
             mine = jobs.c.id == job.id, jobs.c.state == "running", jobs.c.worker == job.worker
@@ -279,13 +291,13 @@ class Jobs:
                 note(connection, "service", "queued a job again", job=job.id)
 
 
-def _known(connection: Connection, person: Person, asked: Asked, reference: str) -> Job | None:
+def _known(connection: Connection, person: Person, asked: ServiceRequest, reference: str) -> StoredJob | None:
     found = _first(connection, jobs.c.person == person.name, jobs.c.reference == reference)
     if found is not None and found.original != asked.text():
         raise ReferenceUsedError("This reference was used for another request. Choose a new one.")
     return found
 
 
-def _first(connection: Connection, *where: Any) -> Job | None:
+def _first(connection: Connection, *where: Any) -> StoredJob | None:
     found = connection.execute(select(jobs).where(*where)).mappings().first()
     return None if found is None else _job(found)

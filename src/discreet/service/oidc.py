@@ -13,8 +13,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.middleware.sessions import SessionMiddleware
 
 from discreet.errors import ParameterError
+from discreet.service.auth import own_address, service_of, set_session
 from discreet.service.core import Service
-from discreet.service.doors import own_address, service_of, set_session
 from discreet.service.people import Role, server_secret
 from discreet.service.settings import Oidc, secret
 

@@ -18,8 +18,7 @@ from discreet.domain.schema import filled_schema
 from discreet.errors import DiscreetError, printable
 from discreet.service import views
 from discreet.service.api import made_up_csv
-from discreet.service.core import NotFoundError, Service
-from discreet.service.doors import (
+from discreet.service.auth import (
     NotAllowedError,
     Open,
     Reader,
@@ -32,10 +31,19 @@ from discreet.service.doors import (
     service_of,
     set_session,
 )
-from discreet.service.jobs import Job
+from discreet.service.core import NotFoundError, Service
+from discreet.service.jobs import StoredJob
 from discreet.service.limits import REPORT_CSP
 from discreet.service.people import Person
-from discreet.service.requests import OFFERED, SOLVES, Fit, Model, Plan, Release, Try
+from discreet.service.requests import (
+    OFFERED,
+    SOLVES,
+    FitRequest,
+    ModelRequest,
+    PlanRequest,
+    ReleaseRequest,
+    TrialRequest,
+)
 
 PURPOSE = Form(max_length=300)
 Text = Annotated[str, Form(max_length=2000)]
@@ -176,7 +184,9 @@ def build(
     views.table(service, table)
     try:
         numbers = {"epsilon": number(epsilon), "r_squared": number(r_squared or "0.5")}
-        asked = _checked(Plan, table=table, formula=formula_of(formula, outcome, chosen), method=method, **numbers)
+        asked = _checked(
+            PlanRequest, table=table, formula=formula_of(formula, outcome, chosen), method=method, **numbers
+        )
         job, _ = service.submit(person, asked, reference[:100] or None)
     except DiscreetError as error:
         return _builder(person, service, table, given, str(error).split("\n"))
@@ -272,10 +282,10 @@ def ask(
     if facts["kind"] != "plan":
         raise NotFoundError("There is no such request.")
     own = {name: facts[name] for name in ("table", "formula", "method", "epsilon")}
-    asked: Any = Try(**own) if what == "try" else Fit(**own, purpose=purpose, reuse=False)
+    asked: Any = TrialRequest(**own) if what == "try" else FitRequest(**own, purpose=purpose, reuse=False)
     if what == "free":
         asked = _checked(
-            Model, table=own["table"], formula=own["formula"], release=release, model=SOLVES[own["method"]]
+            ModelRequest, table=own["table"], formula=own["formula"], release=release, model=SOLVES[own["method"]]
         )
     made, _ = service.submit(person, asked, reference[:100])
     return RedirectResponse(f"/jobs/{made.id}", 303)
@@ -288,7 +298,7 @@ def release(
 ) -> Response:  # fmt: skip
     """Request a release for several models."""
     lines = [line.strip() for line in formulas.splitlines() if line.strip()]
-    asked = _checked(Release, table=table, formulas=lines, epsilon=number(epsilon), purpose=purpose)
+    asked = _checked(ReleaseRequest, table=table, formulas=lines, epsilon=number(epsilon), purpose=purpose)
     made, _ = service.submit(person, asked, reference[:100] or None)
     return RedirectResponse(f"/jobs/{made.id}", 303)
 
@@ -310,19 +320,19 @@ def free(
     model: Text = "noise-aware",
 ) -> Response:
     """Fit a model to an existing release."""
-    asked = _checked(Model, table=table, release=release, formula=formula, model=model)
+    asked = _checked(ModelRequest, table=table, release=release, formula=formula, model=model)
     made, _ = service.submit(person, asked, reference[:100])
     return RedirectResponse(f"/jobs/{made.id}", 303)
 
 
-def report_page(service: Service, found: Job, told: dict[str, Any]) -> Response:
+def report_page(service: Service, found: StoredJob, told: dict[str, Any]) -> Response:
     """Return the report, with a link back above it."""
     bar = _PAGES.get_template("bar.html").render(job=told)
     text = service.file(found, "report.html").replace("<main>", f"{bar}\n<main>", 1)
     return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
 
 
-def words(job: Job) -> str:
+def words(job: StoredJob) -> str:
     """Describe a request in words."""
     return f"{_KINDS[job.kind]}: {job.table if job.kind == 'check' else '; '.join(views.formulas(job))}"
 
@@ -337,9 +347,9 @@ _KINDS = {
 }
 
 
-def _fit(job: Job) -> Fit:
+def _fit(job: StoredJob) -> FitRequest:
     facts = job.facts
-    return Fit(**{name: facts[name] for name in ("table", "formula", "method", "epsilon")})
+    return FitRequest(**{name: facts[name] for name in ("table", "formula", "method", "epsilon")})
 
 
 def _checked(kind: Any, **facts: Any) -> Any:

@@ -27,7 +27,7 @@ SOLVES = {
 """The model of a release that corresponds to each method."""
 
 
-class Asked(BaseModel):
+class ServiceRequest(BaseModel):
     """The base of all requests; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -40,13 +40,13 @@ class Asked(BaseModel):
         return json.dumps(self.model_dump(), sort_keys=True)
 
 
-class _Model(Asked):
+class _MethodRequest(ServiceRequest):
     formula: Formula
     method: Literal[OFFERED] = DEFAULT  # type: ignore[valid-type]
     epsilon: Epsilon
 
 
-class Fit(_Model):
+class FitRequest(_MethodRequest):
     """A private model of the table. Where `reuse` is true and a release serves it as well, that one answers, free."""
 
     kind: Literal["fit"] = "fit"
@@ -54,7 +54,7 @@ class Fit(_Model):
     reuse: bool = True
 
 
-class Release(Asked):
+class ReleaseRequest(ServiceRequest):
     """What the models of some formulas need, released once."""
 
     kind: Literal["release"] = "release"
@@ -63,7 +63,7 @@ class Release(Asked):
     purpose: Purpose = ""
 
 
-class Model(Asked):
+class ModelRequest(ServiceRequest):
     """A model of a release that there is: free."""
 
     kind: Literal["model"] = "model"
@@ -72,32 +72,32 @@ class Model(Asked):
     model: Literal["noise-aware", "ridge", "lasso", "elastic-net", "ols"] = "noise-aware"
 
 
-class Plan(_Model):
+class PlanRequest(_MethodRequest):
     """How good a model would be, from public facts and guesses: free."""
 
     kind: Literal["plan"] = "plan"
     r_squared: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
 
-class Try(_Model):
+class TrialRequest(_MethodRequest):
     """The same model of a table of made-up people: free, and it says nothing of the real ones."""
 
     kind: Literal["try"] = "try"
 
 
-class Check(Asked):
+class CheckRequest(ServiceRequest):
     """Whether the table still fits its schema; custodians ask for it."""
 
     kind: Literal["check"] = "check"
 
 
-Request = Fit | Release | Model | Plan | Try
+Request = FitRequest | ReleaseRequest | ModelRequest | PlanRequest | TrialRequest
 AnyRequest = Annotated[Request, Field(discriminator="kind")]
 
 PAID = ("fit", "release")
 """The kinds of requests that cost budget."""
 
-_READER: TypeAdapter[Any] = TypeAdapter(Annotated[Request | Check, Field(discriminator="kind")])
+_READER: TypeAdapter[Any] = TypeAdapter(Annotated[Request | CheckRequest, Field(discriminator="kind")])
 
 
 def read(body: str) -> Any:
@@ -105,15 +105,15 @@ def read(body: str) -> Any:
     return _READER.validate_json(body)
 
 
-def is_gaussian(asked: Request | Check) -> bool:
+def is_gaussian(asked: Request | CheckRequest) -> bool:
     """Whether a request is charged to the Gaussian part of the budget."""
     from discreet.models.linear import MomentsEstimator
 
-    return isinstance(asked, Release) or (
-        isinstance(asked, _Model) and issubclass(find(asked.method).estimator, MomentsEstimator)
+    return isinstance(asked, ReleaseRequest) or (
+        isinstance(asked, _MethodRequest) and issubclass(find(asked.method).estimator, MomentsEstimator)
     )
 
 
-def estimator_of(asked: _Model) -> Any:
+def estimator_of(asked: _MethodRequest) -> Any:
     """Return the estimator that a request names."""
     return find(asked.method).estimator

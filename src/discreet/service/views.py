@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.service.balances import Balances, Price
 from discreet.service.core import NotFoundError, Quote, Service
-from discreet.service.jobs import Job
+from discreet.service.jobs import StoredJob
 from discreet.service.people import Person
 
 DOWNLOADS = {
@@ -58,13 +58,13 @@ def quote(found: Quote) -> dict[str, Any]:
     }
 
 
-def job(service: Service, found: Job, person: Person) -> dict[str, Any]:
+def job(service: Service, found: StoredJob, person: Person) -> dict[str, Any]:
     """Describe a job, with the names of its files."""
     files = service.jobs.file_names(found.id) if found.is_over else []
     return listed(found, person) | {"files": [name for name in DOWNLOADS if name in files]}
 
 
-def listed(found: Job, person: Person) -> dict[str, Any]:
+def listed(found: StoredJob, person: Person) -> dict[str, Any]:
     """Describe a job as somebody may see it: its end is padded, and errors about data are for custodians only."""
     facts: dict[str, Any] = {
         "id": found.id,
@@ -87,7 +87,7 @@ def moment(when: float | None) -> str | None:
     return None if when is None else dt.datetime.fromtimestamp(when, dt.UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def formulas(found: Job) -> list[str]:
+def formulas(found: StoredJob) -> list[str]:
     """Return the formulas that a release was made for."""
     facts = found.facts
     return list(facts["formulas"]) if "formulas" in facts else [facts["formula"]]

@@ -29,8 +29,17 @@ from discreet.planning.synthetic import synthetic
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.report import report
 from discreet.service.catalogue import INTERNAL, Catalogue
-from discreet.service.jobs import LOST, NEUTRAL, Job, Jobs
-from discreet.service.requests import PAID, Check, Fit, Model, Plan, Release, Try, estimator_of
+from discreet.service.jobs import LOST, NEUTRAL, Jobs, StoredJob
+from discreet.service.requests import (
+    PAID,
+    CheckRequest,
+    FitRequest,
+    ModelRequest,
+    PlanRequest,
+    ReleaseRequest,
+    TrialRequest,
+    estimator_of,
+)
 from discreet.service.settings import TableSettings
 
 MADE_UP_ROWS = 1000
@@ -49,7 +58,7 @@ class TroubleError(DiscreetError):
 
 
 @dataclass(frozen=True)
-class Done:
+class JobOutcome:
     """The outcome of a job."""
 
     state: str
@@ -58,7 +67,7 @@ class Done:
     problem: str | None = None
 
 
-def request_name(job: Job) -> str:
+def request_name(job: StoredJob) -> str:
     """Return the name of a job's release in the ledger, which prevents paying for it twice."""
     return f"service job {job.id}"
 
@@ -87,7 +96,7 @@ class Work:
     def __init__(self, catalogue: Catalogue, jobs: Jobs, ledger: Ledger) -> None:
         self._catalogue, self._jobs, self._ledger = catalogue, jobs, ledger
 
-    def do(self, job: Job) -> float:
+    def do(self, job: StoredJob) -> float:
         """Carry out a job and store its outcome; return the seconds to wait, so that the next job begins at a step."""
         done, shown = self._done(job), None
         if job.kind in PAID:
@@ -95,7 +104,7 @@ class Work:
         self._jobs.finish(job, done.state, results=done.files, answer=done.answer, problem=done.problem, shown=shown)
         return 0.0 if shown is None else max(shown - time.time(), 0.0)
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: StoredJob) -> None:
         """Settle a job whose worker died: it is lost if it was paid for, otherwise it is started again."""
         if is_paid(self._ledger, job):
             self._jobs.finish(job, "lost", answer=LOST, problem="Its worker died after the release was paid for.")
@@ -104,42 +113,42 @@ class Work:
         else:
             self._jobs.again(job)
 
-    def _done(self, job: Job) -> Done:
+    def _done(self, job: StoredJob) -> JobOutcome:
         try:
             with warnings.catch_warnings(), one_thread():
                 warnings.simplefilter("ignore", DiscreetWarning)
-                return Done("done", self._files(job))
+                return JobOutcome("done", self._files(job))
         except RefusedError as error:
-            return Done("refused", answer=str(error))
+            return JobOutcome("refused", answer=str(error))
         except Exception as error:
             return self._trouble(job, error)
 
-    def _trouble(self, job: Job, error: Exception) -> Done:
+    def _trouble(self, job: StoredJob, error: Exception) -> JobOutcome:
         """Word an error for custodians and for everybody else; a paid request closes the table until it is checked."""
         known = isinstance(error, DiscreetError)
         problem = str(error) if known else INTERNAL.format(type(error).__name__)
         if job.kind not in PAID:
-            return Done("failed", answer=NEUTRAL, problem=problem)
+            return JobOutcome("failed", answer=NEUTRAL, problem=problem)
         if not isinstance(error, LedgerError):
             self._catalogue.close(job.table, problem, "service")
         spent = is_paid(self._ledger, job)
-        return Done("failed", answer=f"{NEUTRAL} What it cost is spent." if spent else NEUTRAL, problem=problem)
+        return JobOutcome("failed", answer=f"{NEUTRAL} What it cost is spent." if spent else NEUTRAL, problem=problem)
 
-    def _files(self, job: Job) -> dict[str, str]:
+    def _files(self, job: StoredJob) -> dict[str, str]:
         asked = job.asked
-        table = Table(self._catalogue, job.table)
-        if isinstance(asked, Check):
+        table = ServedTable(self._catalogue, job.table)
+        if isinstance(asked, CheckRequest):
             problem = self._catalogue.check(job.table, job.person)
             return {"check.json": json.dumps({"problem": problem})}
-        if isinstance(asked, Model):
+        if isinstance(asked, ModelRequest):
             return self._model(asked)
-        if isinstance(asked, Plan):
+        if isinstance(asked, PlanRequest):
             return dict(_public(lambda: table.plan(asked)))
-        if isinstance(asked, Try):
+        if isinstance(asked, TrialRequest):
             return dict(_public(lambda: table.tried(asked)))
         return self._paid(job, asked, table)
 
-    def _model(self, asked: Model) -> dict[str, str]:
+    def _model(self, asked: ModelRequest) -> dict[str, str]:
         """Fit a model to an existing release."""
         content = self._jobs.file(asked.release, "release.json")
         if content is None:
@@ -148,7 +157,7 @@ class Work:
         fitted = _public(lambda: released.fit(asked.formula, model=asked.model))
         return model_files(fitted, released)
 
-    def _paid(self, job: Job, asked: Fit | Release, table: Table) -> dict[str, str]:
+    def _paid(self, job: StoredJob, asked: FitRequest | ReleaseRequest, table: ServedTable) -> dict[str, str]:
         neighbors = self._ledger.account(table.settings.account).terms().neighbors
         _public(lambda: table.rehearsed(asked, neighbors))
         if not self._catalogue.is_checked(job.table):
@@ -169,7 +178,7 @@ class Work:
             raise RefusedError(*error.args) from None
 
 
-class Table:
+class ServedTable:
     """A table during a job: its public facts, and its rows for paid requests."""
 
     def __init__(self, catalogue: Catalogue, name: str) -> None:
@@ -190,7 +199,7 @@ class Table:
         """Made-up rows."""
         return synthetic(self.domain, MADE_UP_ROWS)
 
-    def plan(self, asked: Plan) -> dict[str, str]:
+    def plan(self, asked: PlanRequest) -> dict[str, str]:
         """Predict the accuracy of a model."""
         public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
         guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
@@ -200,23 +209,23 @@ class Table:
         told = [_table(found.summary()), _table(found.coefficients())]
         return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
 
-    def tried(self, asked: Try) -> dict[str, str]:
+    def tried(self, asked: TrialRequest) -> dict[str, str]:
         """Fit a model to made-up rows."""
         model = self._estimator(asked, "add-remove", 0).fit_formula(asked.formula, self.made_up)
         released = model.release_ if isinstance(model.release_, PrivateMoments) else None
         return {"report.html": report(model.results_, released), "results.json": _dumped(model.results_.to_dict())}
 
-    def rehearsed(self, asked: Fit | Release, neighbors: Neighbors) -> None:
+    def rehearsed(self, asked: FitRequest | ReleaseRequest, neighbors: Neighbors) -> None:
         """Run a paid request on made-up rows, and discard the result."""
-        if isinstance(asked, Fit):
+        if isinstance(asked, FitRequest):
             self._estimator(asked, neighbors, 0).fit_formula(asked.formula, self.made_up)
         else:
             self._release(asked, neighbors, self.made_up, random_state=0)
 
-    def released(self, asked: Fit | Release, neighbors: Neighbors) -> dict[str, str]:
+    def released(self, asked: FitRequest | ReleaseRequest, neighbors: Neighbors) -> dict[str, str]:
         """Read the rows, release, and return the files."""
         data = self._catalogue.data(self.name)
-        if isinstance(asked, Release):
+        if isinstance(asked, ReleaseRequest):
             released = self._release(asked, neighbors, data)
             return {"release.json": saved(released), "certificate.json": _dumped(released.certificate.to_dict())}
         model = self._estimator(asked, neighbors).fit_formula(asked.formula, data)
@@ -224,20 +233,22 @@ class Table:
             return {"release.json": saved(model.release_)} | model_files(model.results_, model.release_)
         return model_files(model.results_, None)
 
-    def _estimator(self, asked: Fit | Try, neighbors: Neighbors, random_state: int | None = None) -> Any:
+    def _estimator(
+        self, asked: FitRequest | TrialRequest, neighbors: Neighbors, random_state: int | None = None
+    ) -> Any:
         promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
         promise |= {"rows": self.settings.rows, "neighbors": neighbors, "fit_intercept": self.domain.intercept}
         return estimator_of(asked)(**promise, domain=self.domain, n_jobs=1, random_state=random_state)
 
     def _release(
-        self, asked: Release, neighbors: Neighbors, source: Any, random_state: int | None = None
+        self, asked: ReleaseRequest, neighbors: Neighbors, source: Any, random_state: int | None = None
     ) -> PrivateMoments:
         promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
         promise |= {"rows": self.settings.rows, "neighbors": neighbors, "random_state": random_state}
         return release_table(source, domain=self.domain, models=asked.formulas, n_jobs=1, **promise)
 
 
-def is_paid(ledger: Ledger, job: Job) -> bool:
+def is_paid(ledger: Ledger, job: StoredJob) -> bool:
     """Whether the release of a job was paid for, and not refunded."""
 
     def read(t: Any) -> bool:
@@ -248,9 +259,9 @@ def is_paid(ledger: Ledger, job: Job) -> bool:
     return ledger.read(read)
 
 
-def formulas(asked: Fit | Release) -> list[str]:
+def formulas(asked: FitRequest | ReleaseRequest) -> list[str]:
     """Return the formulas of a request."""
-    return [asked.formula] if isinstance(asked, Fit) else list(asked.formulas)
+    return [asked.formula] if isinstance(asked, FitRequest) else list(asked.formulas)
 
 
 def load_release(content: str) -> PrivateMoments:

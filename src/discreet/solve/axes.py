@@ -117,8 +117,8 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
     l, Q = np.linalg.eigh(gram)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
     raised = a + _KNOWN * sd * math.sqrt(q) + least * a.mean()
-    turned = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
-    axes = np.column_stack([P[:, :1], turned]) if constant else turned
+    rotated = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
+    axes = np.column_stack([P[:, :1], rotated]) if constant else rotated
     return Axes(axes, float(np.sum(a / raised)))
 
 
@@ -138,5 +138,5 @@ def triangular(P: ArrayLike) -> Floats:
     [[5.0, 0.0], [0.0, -5.0]]
     """
     flipped = np.asarray(P, dtype=float)[::-1]
-    turned: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]
-    return turned
+    rotated: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]
+    return rotated

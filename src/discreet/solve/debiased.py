@@ -71,7 +71,7 @@ class Debiased:
         Their covariance from sampling error; None where neither score products nor y'y were released.
     privacy : array
         Their covariance from the noise of the release.
-    meat_noise : float
+    score_noise : float
         The sd of the noise on the diagonal of the score products; 0 where they were not released.
     sigma2 : float or None
         The variance of an outcome around the line; None where y'y was not released.
@@ -87,13 +87,13 @@ class Debiased:
     W: Floats
     sampling: Floats | None
     privacy: Floats
-    meat_noise: float
+    score_noise: float
     sigma2: float | None
     sigma2_error: float
     L: Floats | None = None
 
 
-class Contrasts(NamedTuple):
+class ContrastMoments(NamedTuple):
     """Quantities that tests of combinations a'theta need, an entry for each.
 
     `noise` is the noise of X'X relative to the variation along the combination; `spread` is the sd of 1/noise, the unit
@@ -119,7 +119,7 @@ def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
 
 def contrasts(
     R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None, G_all: Floats | None = None
-) -> Contrasts:
+) -> ContrastMoments:
     """Return how the tests of a'theta = c depend on c, for each row a of R.
 
     Parameters
@@ -145,7 +145,7 @@ def contrasts(
         along = (b[i] if L is None else L @ b[i]) @ H
         luck[i], luck_slope[i] = -(along @ t), -(along @ M[i])
     tilt, curve = along_noise(W, b, own, m, L), along_noise(W, b, m, m, L)
-    return Contrasts(variance, tilt, curve, noise, luck, luck_slope, spread)
+    return ContrastMoments(variance, tilt, curve, noise, luck, luck_slope, spread)
 
 
 def _luck(b: Floats, k: Floats, length: float, noise: float, G: Floats, W: Floats) -> tuple[Floats, float]:
@@ -162,7 +162,7 @@ def _luck(b: Floats, k: Floats, length: float, noise: float, G: Floats, W: Float
 
 
 def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
-    """Return debiased coefficients of one outcome with their covariances, from `turned` equations: L'L = I.
+    """Return debiased coefficients of one outcome with their covariances, from `rotated` equations: L'L = I.
 
     With weights or persons, rows do not count `alike`, and score products are not shrunk towards equal variances.
 
@@ -180,17 +180,17 @@ def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
     G, theta = told @ A.G, told @ Theta[:, 0]
     of_theta = through_noise(W, np.outer(theta, theta), L)
     privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
-    sigma2, error, sampling, meat_noise = None, 0.0, None, 0.0
+    sigma2, error, sampling, score_noise = None, 0.0, None, 0.0
     if sigma2s is not None and e.s_yy is not None:
         of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
         sampling = sigma2 * told @ A.unit_sampling @ told
-    if e.meats is not None and e.s_meats is not None:
-        M, meat_noise = e.meats[0], float(e.s_meats.item())
+    if e.score_products is not None and e.s_score_products is not None:
+        M, score_noise = e.score_products[0], float(e.s_score_products.item())
         if alike and sigma2 is not None:
-            M, meat_noise = shrunk(M, sigma2 * A.unit_meat, meat_noise)
-        sampling = G @ positive(M, meat_noise) @ G
-    return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
+            M, score_noise = shrunk(M, sigma2 * A.unit_score_products, score_noise)
+        sampling = G @ positive(M, score_noise) @ G
+    return Debiased(theta, G, A.G, W, sampling, privacy, score_noise, sigma2, error, L)
 
 
 def told_directions(A: Inverse) -> Floats:
@@ -243,7 +243,7 @@ class Inverse(NamedTuple):
     unit_sampling: Floats
 
     @property
-    def unit_meat(self) -> Floats:
+    def unit_score_products(self) -> Floats:
         """Score products of errors of variance 1."""
         found: Floats = np.linalg.inv(self.G) + through_noise(self.W, self.G, self.L)
         return found
@@ -269,7 +269,7 @@ class Inverse(NamedTuple):
 
 
 def inverse(e: NormalEquations) -> Inverse:
-    """Return the debiased inverse of X'X, from `turned` equations: L'L = I."""
+    """Return the debiased inverse of X'X, from `rotated` equations: L'L = I."""
     W, L = e.noise_variances, e.L
     G = resolvent(e.S, W, L)
     unit_sampling = G + G @ through_noise(W, G, L) @ G

@@ -39,7 +39,7 @@ class NormalEquations:
     offset : array, optional
         The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
         of the outcomes themselves, and the noise of S enters through theta - offset only.
-    meats, s_meats : array, optional
+    score_products, s_score_products : array, optional
         For each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise sd of the diagonal of Z'Z of it.
     tails : array, optional
         For each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
@@ -57,8 +57,8 @@ class NormalEquations:
     variances: Floats | None = None
     L: Floats | None = None
     offset: Floats | None = None
-    meats: Floats | None = None
-    s_meats: Floats | None = None
+    score_products: Floats | None = None
+    s_score_products: Floats | None = None
     tails: Floats | None = None
 
     @classmethod
@@ -83,8 +83,12 @@ class NormalEquations:
         squares = None if self.squares is None else self.squares[[j]]
         offset = None if self.offset is None else self.offset[:, [j]]
         one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
-        meats, s_meats, tails = (None if x is None else x[[j]] for x in (self.meats, self.s_meats, self.tails))
-        return replace(one, offset=offset, meats=meats, s_meats=s_meats, tails=tails)
+        score_products, s_score_products, tails = (
+            None if x is None else x[[j]] for x in (self.score_products, self.s_score_products, self.tails)
+        )
+        return replace(
+            one, offset=offset, score_products=score_products, s_score_products=s_score_products, tails=tails
+        )
 
     def of_residuals(self) -> NormalEquations:
         """Return the equations of the residuals from the offset, as they were released; the same without an offset."""
@@ -131,7 +135,7 @@ class NormalEquations:
         return self.s_xx**2 * (np.eye(self.d if self.L is None else len(self.L)) + 1) / 2
 
     @cached_property
-    def turn(self) -> Floats:
+    def rotation(self) -> Floats:
         """C with C C' = L'L, the identity without L: theta = C times the coefficients of the regressors C'x.
 
         z = Q C'x, and Q = L C'^-1 has orthonormal columns: isotropic noise on Z'Z and Z'Y has the same law for the
@@ -139,15 +143,15 @@ class NormalEquations:
         """
         return np.asarray(np.eye(self.d) if self.L is None else np.linalg.cholesky(self.L.T @ self.L), dtype=np.float64)
 
-    def turned(self) -> NormalEquations:
+    def rotated(self) -> NormalEquations:
         """Return the equations of the regressors C'x, whose noise is that of the release; Q is their L."""
         if self.L is None:
             return self
-        C = self.turn
+        C = self.rotation
         Q = np.asarray(np.linalg.solve(C, self.L.T).T, dtype=np.float64)
         offset = None if self.offset is None else np.asarray(np.linalg.solve(C, self.offset), dtype=np.float64)
-        meats = None if self.meats is None else C.T @ self.meats @ C
-        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset, meats=meats)
+        score_products = None if self.score_products is None else C.T @ self.score_products @ C
+        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset, score_products=score_products)
 
 
 def fitted(L: Floats | None, Z: Floats) -> Floats:

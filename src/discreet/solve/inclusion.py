@@ -61,7 +61,7 @@ class Likelihood(NamedTuple):
         P = posterior(e)
         w = P.sigma2 * P.raised + e.s_xy**2 + _NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
         Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * P.v)
-        return cls(Q, q, math.sqrt(P.tau) * np.linalg.norm(e.turn, axis=1))
+        return cls(Q, q, math.sqrt(P.tau) * np.linalg.norm(e.rotation, axis=1))
 
     @classmethod
     def of_stages(cls, known: Joint) -> Likelihood:

@@ -121,7 +121,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
+class _FilterStage:
     """One stage as the filter sees it, for one outcome."""
 
     T: Floats
@@ -136,7 +136,7 @@ class _Stage:
     clipped: float
 
     @classmethod
-    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float, energy: float | None) -> _Stage:
+    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float, energy: float | None) -> _FilterStage:
         own = stage.event.coordinates
         j = own.outcomes.index(outcome)
         b = stage.event.widths[j]
@@ -196,7 +196,7 @@ def joint(
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     with one_thread():  # many products of small matrices
         base = _inverse(P)
-        facts = [_Stage.of(stage, outcome, base, n, energy) for stage in stages]
+        facts = [_FilterStage.of(stage, outcome, base, n, energy) for stage in stages]
         spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
         grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
         laws = begun = _begun(P.shape[1], hypotheses, grid, constant=constant)
@@ -213,7 +213,7 @@ def joint(
         return Joint(law.through(P), prior.through(P), R @ A @ R.T, v**0.25 * R)
 
 
-class _Laws(NamedTuple):
+class _StageLaws(NamedTuple):
     """The laws of t for each tau, hypothesis and floor, and the log likelihood of the stages so far."""
 
     log: Floats
@@ -231,16 +231,16 @@ def _averaged(weights: Floats, means: Floats, covariances: Floats) -> Normal:
     return Normal(mean, np.einsum("g,gij->ij", weights, covariances) + (gaps.T * weights) @ gaps)
 
 
-def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: bool) -> _Laws:
+def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: bool) -> _StageLaws:
     points = [(tau, h, f) for tau in grid for h in hypotheses for f in range(len(HIDDEN))]
     mean, covariance = np.zeros((len(points), q)), np.array([tau * np.eye(q) for tau, _, _ in points])
     if constant:
         mean[:, 0], covariance[:, 0, 0] = np.array([(h.mean, h.variance) for _, h, _ in points]).T
     log = np.log([h.probability for _, h, _ in points])
-    return _Laws(log, mean, covariance, np.array([f for _, _, f in points]), np.arange(len(points)))
+    return _StageLaws(log, mean, covariance, np.array([f for _, _, f in points]), np.arange(len(points)))
 
 
-def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Laws:
+def _updated(laws: _StageLaws, stage: _FilterStage, n: float, *, last: bool, constant: bool) -> _StageLaws:
     """Return the laws after one more stage, without those that have become unlikely."""
     k, T, back, grams = stage.scale, stage.T, stage.back, np.array(stage.grams)
     A, q = grams[laws.floor], grams.shape[1]
@@ -267,7 +267,7 @@ def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool
     kept = log > log.max() - _NEGLIGIBLE
     C_A = gain[kept]
     covariance = laws.covariance[kept] - T @ (C_A @ np.linalg.solve(V[kept], C_A.transpose(0, 2, 1))) @ T.T
-    return _Laws(
+    return _StageLaws(
         log[kept], mean[kept], (covariance + covariance.transpose(0, 2, 1)) / 2, laws.floor[kept], laws.start[kept]
     )
 

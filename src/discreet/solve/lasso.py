@@ -143,7 +143,7 @@ def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
     (array([[2.626889, 2.373111],
            [2.373111, 2.626889]]), array([ 0.801511, -0.801511]))
     """
-    C, e = e.turn, e.turned()
+    C, e = e.rotation, e.rotated()
     w = e.s_xx / (math.sqrt(2) * e.s_xy)
     yy = max(e.n, 0.0) if e.yy is None else e.yy
     F = nearest_factor(np.block([[e.S, w * e.v[:, None]], [w * e.v[None, :], np.full((1, 1), w**2 * yy)]]))

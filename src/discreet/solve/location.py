@@ -52,7 +52,7 @@ _REACH = 3.5
 WHOLE: Span = (-1.0, 1.0)
 
 
-class Counts(NamedTuple):
+class BinCounts(NamedTuple):
     """Noisy counts of an outcome over 16 equal parts of a span, and the sd of their noise."""
 
     values: Floats
@@ -89,7 +89,7 @@ class Location:
     Examples
     --------
     >>> counts = np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 700, 200, 0, 0, 0.0])
-    >>> found = locate([Counts(counts, WHOLE, 1.0)], (1000.0, 0.0))
+    >>> found = locate([BinCounts(counts, WHOLE, 1.0)], (1000.0, 0.0))
     >>> round(found.centre, 2), found.spread < 0.2
     (0.45, True)
     """
@@ -100,13 +100,13 @@ class Location:
     hypotheses: tuple[Hypothesis, ...]
 
 
-def rows_of(counts: Counts) -> tuple[float, float]:
+def rows_of(counts: BinCounts) -> tuple[float, float]:
     """Return the number of rows and the sd of its noise, from counts over the whole range alone."""
     noise = counts.sd * math.sqrt(BINS)
     return max(float(counts.values.sum()), noise), noise
 
 
-def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True) -> Span:
+def next_span(counts: BinCounts, rows: tuple[float, float], *, centred: bool = True) -> Span:
     """Return the span, made of cells, in which an outcome should be counted again."""
     p, (M, S, _), _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
     m = float(p @ M)
@@ -119,12 +119,12 @@ def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True
     return (low, high) if high <= 1 else (max(1 - width, -1.0), 1.0)
 
 
-def locate(counts: Sequence[Counts], rows: tuple[float, float], *, centred: bool = True) -> Location:
+def locate(counts: Sequence[BinCounts], rows: tuple[float, float], *, centred: bool = True) -> Location:
     """Estimate the location of an outcome.
 
     Parameters
     ----------
-    counts : sequence of Counts
+    counts : sequence of BinCounts
         Counts over the whole range, and over a span of it; none where the first stage estimates the spread.
     rows : tuple of float
         The number of rows, noisy or declared, and the sd of its noise.
@@ -149,7 +149,7 @@ def _moments(p: Floats, M: Floats) -> Hypothesis:
     return Hypothesis(total, mean, float(p @ (M - mean) ** 2) / max(total, 1e-300))
 
 
-def _by_histogram(counts: Sequence[Counts], found: Location) -> Location:
+def _by_histogram(counts: Sequence[BinCounts], found: Location) -> Location:
     """Return the location with the mean of the histogram, which assumes no shape, where its noise is small."""
     inner, edges = counts[-1], counts[0].edges
     outside = (edges[1:] <= inner.span[0] + 1e-9) | (edges[:-1] >= inner.span[1] - 1e-9)
@@ -164,7 +164,7 @@ def _by_histogram(counts: Sequence[Counts], found: Location) -> Location:
     return replace(found, centre=mean, hypotheses=(Hypothesis(1.0, mean, noise**2 + (0.2 * width) ** 2),))
 
 
-class _Laws(NamedTuple):
+class _OutcomeLaws(NamedTuple):
     """Laws that an outcome may follow: means, spreads, and odds of a centre near the middle."""
 
     M: Floats
@@ -173,8 +173,8 @@ class _Laws(NamedTuple):
 
 
 def _posterior(
-    counts: Sequence[Counts], rows: tuple[float, float], span: Span, points: int, *, centred: bool
-) -> tuple[Floats, _Laws, float]:
+    counts: Sequence[BinCounts], rows: tuple[float, float], span: Span, points: int, *, centred: bool
+) -> tuple[Floats, _OutcomeLaws, float]:
     """Return the probabilities of the laws, the laws, and the mean number of rows."""
     laws = _laws(span, points) if centred else _one_place((0.0, 0.0), 1)
     n0, noise = rows
@@ -195,10 +195,10 @@ _kept = functools.lru_cache(maxsize=8)
 
 
 @_kept
-def _laws(span: Span, points: int) -> _Laws:
+def _laws(span: Span, points: int) -> _OutcomeLaws:
     """Return laws with one centre in a span, laws with two places, and skewed laws."""
     kinds = _one_place(span, points), _two_places()[0], _one_side()[0]
-    return _Laws(*(np.concatenate(parts) for parts in zip(*kinds, strict=True)))
+    return _OutcomeLaws(*(np.concatenate(parts) for parts in zip(*kinds, strict=True)))
 
 
 @_kept
@@ -207,9 +207,9 @@ def _parts(span: Span, points: int, counted: Span) -> Floats:
     return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)])
 
 
-def _one_place(span: Span, points: int) -> _Laws:
+def _one_place(span: Span, points: int) -> _OutcomeLaws:
     M, S = (part.ravel() for part in np.meshgrid(np.linspace(*span, points), _SPREADS, indexing="ij"))
-    return _Laws(M, S, _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S))
+    return _OutcomeLaws(M, S, _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S))
 
 
 def _one_place_parts(span: Span, points: int, counted: Span) -> Floats:
@@ -225,7 +225,7 @@ def _one_place_parts(span: Span, points: int, counted: Span) -> Floats:
 
 
 @functools.cache
-def _two_places() -> tuple[_Laws, Floats, Floats, Floats]:
+def _two_places() -> tuple[_OutcomeLaws, Floats, Floats, Floats]:
     """Return laws spread evenly over two 16ths of the bounds, which are not neighbours, with the upper one's share."""
     edges = np.linspace(*WHOLE, BINS + 1)
     pairs = np.column_stack(np.triu_indices(BINS, k=2))
@@ -233,7 +233,7 @@ def _two_places() -> tuple[_Laws, Floats, Floats, Floats]:
     p, part = np.tile(_UPPER, len(pairs)), 2 / BINS
     M = (1 - p) * low + p * high + part / 2
     S = np.sqrt(p * (1 - p) * (high - low) ** 2 + part**2 / 12)
-    return _Laws(M, S, np.zeros(len(M))), low, high, p
+    return _OutcomeLaws(M, S, np.zeros(len(M))), low, high, p
 
 
 @_kept
@@ -260,7 +260,7 @@ class _Tail(NamedTuple):
 
 
 @functools.cache
-def _one_side() -> tuple[_Laws, _Tail]:
+def _one_side() -> tuple[_OutcomeLaws, _Tail]:
     """Return skewed laws: exponential to one side of a start, with a share of the outcomes at the start."""
     grid = np.meshgrid(_STARTS, [-1.0, 1.0], _TAILS, _SPIKES, indexing="ij")
     start, side, S, p = (part.ravel() for part in grid)
@@ -269,7 +269,7 @@ def _one_side() -> tuple[_Laws, _Tail]:
     start, side, S, L, p = tail
     odds = tail.missing / (1 - tail.missing)
     mean, square = (1 - p) * (S - L * odds), (1 - p) * (2 * S**2 - (L**2 + 2 * L * S) * odds)
-    return _Laws(start + side * mean, np.sqrt(square - mean**2), np.zeros(len(S))), tail
+    return _OutcomeLaws(start + side * mean, np.sqrt(square - mean**2), np.zeros(len(S))), tail
 
 
 @_kept

@@ -29,12 +29,12 @@ _MOST = 1 << 17
 
 
 @dataclass(frozen=True)
-class Penalty:
+class WeightedPenalty:
     """sum_j q_j theta_j^2/2 + sum_j l_j |theta_j|.
 
     Examples
     --------
-    >>> Penalty(np.full(2, 3.0), np.zeros(2)).modulus
+    >>> WeightedPenalty(np.full(2, 3.0), np.zeros(2)).modulus
     3.0
     """
 
@@ -54,7 +54,7 @@ class Penalty:
 def minimise(
     smooth: Smooth,
     b: Floats,
-    penalty: Penalty,
+    penalty: WeightedPenalty,
     theta: Floats,
     tolerance: float,
     radius: float | None = None,
@@ -66,7 +66,7 @@ def minimise(
     ----------
     smooth : callable
         F, its gradient and its Hessian.
-    b, penalty, theta : array, Penalty, array
+    b, penalty, theta : array, WeightedPenalty, array
         The linear term, the penalty, and where to start.
     tolerance : float
         The norm of the least subgradient at which to stop.
@@ -85,7 +85,7 @@ def minimise(
 def _on_sphere(
     smooth: Smooth,
     b: Floats,
-    penalty: Penalty,
+    penalty: WeightedPenalty,
     theta: Floats,
     tolerance: float,
     radius: float,
@@ -113,7 +113,7 @@ def _on_sphere(
         nu = guess if inside else (low + high) / 2 if np.isfinite(high) else 2 * nu + penalty.modulus
         if abs(nu - before) <= 2.0**-50 * nu:  # minimisers too rough to tell on which side of the sphere they lie
             low, high, fine, slope = 0.0, float("inf"), fine / 16, float("nan")
-        more = Penalty(penalty.quadratic + nu, penalty.l1)
+        more = WeightedPenalty(penalty.quadratic + nu, penalty.l1)
         theta, _ = _minimise(smooth, b, more, theta, fine, steepest)
         if nu != before:
             slope = (1 / float(np.linalg.norm(theta)) - inverse) / (nu - before)
@@ -121,7 +121,7 @@ def _on_sphere(
 
 
 def _minimise(
-    smooth: Smooth, b: Floats, penalty: Penalty, theta: Floats, tolerance: float, steepest: float | None
+    smooth: Smooth, b: Floats, penalty: WeightedPenalty, theta: Floats, tolerance: float, steepest: float | None
 ) -> tuple[Floats, float]:
     def whole(at: Floats) -> tuple[float, Floats, Floats]:
         value, gradient, hessian = smooth(at)
@@ -159,7 +159,7 @@ def _newton(whole: Smooth, theta: Floats, l1: Floats, tolerance: float) -> tuple
 
 
 def _accelerated(
-    whole: Smooth, theta: Floats, penalty: Penalty, tolerance: float, steepest: float
+    whole: Smooth, theta: Floats, penalty: WeightedPenalty, tolerance: float, steepest: float
 ) -> tuple[Floats, float]:
     """Return the best point of Nesterov's proximal steps, for a convexity between the penalty's and `steepest`."""
     root = math.sqrt(steepest / penalty.modulus)

@@ -67,7 +67,7 @@ class Posterior:
     a, raised : array
         Denoised eigenvalues of X'X, and the same, raised to the floor f on average.
     U, v : array
-        X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for `e.turned()`, of
+        X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for `e.rotated()`, of
         which U holds the directions in units of theta.
     tau, sigma2 : float
         Posterior means of the variance of a coefficient and of the error of an outcome.
@@ -107,13 +107,13 @@ def noise_aware(e: NormalEquations) -> Floats:
     theta = np.empty_like(at.V)
     for outcomes, grid, weights in at.averages():
         theta[:, outcomes] = grid.shrink.T @ weights * at.V[:, outcomes]
-    solution: Floats = e.turn @ at.U @ theta
+    solution: Floats = e.rotation @ at.U @ theta
     return solution
 
 
 def posterior(e: NormalEquations) -> Posterior:
     """Return the posterior of one outcome's coefficients, averaged over the grids."""
-    at, C = _Directions.of(e), e.turn
+    at, C = _Directions.of(e), e.rotation
     ((_, grid, weights),) = at.averages()
     w, v = weights[:, 0], at.V[:, 0]
     mean, raised = C @ at.U @ (grid.shrink.T @ w * v), w @ np.maximum(at.a, grid.floor[:, None])
@@ -134,7 +134,7 @@ class _Grid(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Directions:
-    """The `turned` equations in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
+    """The `rotated` equations in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
 
     e: NormalEquations
     n: float
@@ -144,7 +144,7 @@ class _Directions:
 
     @classmethod
     def of(cls, e: NormalEquations) -> _Directions:
-        e, n = e.turned(), max(e.n, 1.0)
+        e, n = e.rotated(), max(e.n, 1.0)
         eigenvalues, U = np.linalg.eigh(e.S)
         return cls(e, n, np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n), U, U.T @ e.V)
 

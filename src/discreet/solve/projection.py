@@ -24,21 +24,21 @@ _NEGLIGIBLE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class OutcomeSpectrum:
     """Y'Y = V diag(squares) V', without directions in which the outcomes do not vary."""
 
     squares: Floats
     V: Floats
 
     @classmethod
-    def of_gram(cls, YY: Floats) -> Spectrum:
+    def of_gram(cls, YY: Floats) -> OutcomeSpectrum:
         """Compute the spectrum from Y'Y."""
         squares, V = np.linalg.eigh(YY)
         kept = squares > _NEGLIGIBLE * squares[-1]
         return cls(squares[kept], V[:, kept])
 
     @classmethod
-    def of_rows(cls, Y: Floats) -> Spectrum:
+    def of_rows(cls, Y: Floats) -> OutcomeSpectrum:
         """Compute the spectrum from fewer rows than outcomes, by way of the smaller matrix YY'."""
         squares, W = np.linalg.eigh(Y @ Y.T)
         kept = squares > _NEGLIGIBLE * squares[-1]
@@ -64,21 +64,21 @@ class Projected:
     nu: float
 
 
-def project(G: Floats, spectrum: Spectrum, n: float, B: float) -> Projected:
+def project(G: Floats, spectrum: OutcomeSpectrum, n: float, B: float) -> Projected:
     """Project associations onto K.
 
     Parameters
     ----------
     G : array
         Noisy X'Y/n.
-    spectrum : Spectrum
+    spectrum : OutcomeSpectrum
         The spectrum of the public outcomes.
     n, B : float
         The number of rows, and the bound on the norm of a row of X.
 
     Examples
     --------
-    >>> outcomes = Spectrum.of_gram(np.diag([4.0, 4.0]))
+    >>> outcomes = OutcomeSpectrum.of_gram(np.diag([4.0, 4.0]))
     >>> project(np.array([[3.0, 4.0]]), outcomes, n=4, B=0.5).G.round(6)
     array([[0.3, 0.4]])
     """

@@ -21,7 +21,7 @@ from scipy.special import betainc
 
 from discreet.core.arrays import Floats
 from discreet.domain.cells import BINS, CELLS, Span
-from discreet.solve.location import Counts
+from discreet.solve.location import BinCounts
 
 _MEANS = np.geomspace(2.0**-11, 0.7, 49)
 """The grid of m, in units of the largest count."""
@@ -42,7 +42,7 @@ class CountLaw:
 
     Examples
     --------
-    >>> counts = Counts(np.array([900.0, 90.0, 10.0, *np.zeros(13)]), (-1.0, 1.0), 1.0)
+    >>> counts = BinCounts(np.array([900.0, 90.0, 10.0, *np.zeros(13)]), (-1.0, 1.0), 1.0)
     >>> law = count_law([counts], 1000.0, 160.0)
     >>> 2 < law.mean < 8, 15 < law.quantile(0.99) < 35
     (True, True)
@@ -66,12 +66,12 @@ class CountLaw:
         return min(float(high), self.most)
 
 
-def count_law(counts: Sequence[Counts], n: float, most: float) -> CountLaw:
+def count_law(counts: Sequence[BinCounts], n: float, most: float) -> CountLaw:
     """Estimate the law of an outcome from its noisy counts.
 
     Parameters
     ----------
-    counts : sequence of Counts
+    counts : sequence of BinCounts
         Counts over spans of the range from 0 to `most`.
     n : float
         The number of rows.

@@ -41,9 +41,9 @@ def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
     b, spread = last.event.widths[j], math.sqrt(max(float(last.squares[j]), 0.0) / n)
     residuals = _number(last.counts(outcome)[last.event.chosen[j] + 1 :], last.sd("counts", outcome))
     rows, reach = 0.0, own.radius / _typical(last)
-    if len(stages) > 1 and (edges := stages[-2].event.coordinates.lengths):
+    if len(stages) > 1 and (edges := stages[-2].event.coordinates.row_norms):
         within = int(np.sum(np.array(edges) / _typical(stages[-2]) < 1.01 * reach))
-        rows = _number(stages[-2].lengths[within:], stages[-2].sd("lengths"))
+        rows = _number(stages[-2].row_norms[within:], stages[-2].sd("lengths"))
     return b**2 * ((_CUT * residuals) ** 2 + (_BENT * spread * reach * rows) ** 2) / n
 
 

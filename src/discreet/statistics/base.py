@@ -18,7 +18,7 @@ from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.chance import FAR
 from discreet.core.checks import Neighbors
 from discreet.domain.cells import BINS, Span
-from discreet.domain.coordinates import Coordinates, Turned
+from discreet.domain.coordinates import Coordinates, RotatedBatch
 from discreet.domain.encoding import ONE
 from discreet.statistics.space import Space
 
@@ -298,7 +298,9 @@ class Statistic(ABC):
         """The reason why a stage cannot release it; None where it can."""
         return None
 
-    def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
+    def sizes(
+        self, block: BlockLike, coordinates: Coordinates, rotated: RotatedBatch
+    ) -> tuple[tuple[float, ...], Floats]:
         """For counts of a stage, the edges between bins, and the size of each row, in lattice units."""
         raise NotImplementedError
 

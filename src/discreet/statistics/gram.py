@@ -10,7 +10,7 @@ from discreet.core.arrays import Floats, Objects
 from discreet.core.rounding import FEW, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.statistics import space as spaces
 from discreet.statistics.base import BlockLike, ExactStage, Places, RowArrays, registered
 from discreet.statistics.symmetric import SymmetricMatrix
@@ -53,7 +53,7 @@ class Gram(SymmetricMatrix):
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
         """Refuse generalised linear models, which have the Fisher information instead."""
-        return OTHER_MATRIX if isinstance(coordinates, Linked) else None
+        return OTHER_MATRIX if isinstance(coordinates, ModelCoordinates) else None
 
     def most_with(self, block: BlockLike, other: BlockLike, places: Places, rows: RowArrays) -> Floats:
         """The cost of X'X and X'Y together at the adversary's best g = abs(x . x'); a bound in the uniform layout."""

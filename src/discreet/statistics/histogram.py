@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.core.arrays import Floats, Objects
 from discreet.core.checks import Neighbors
 from discreet.domain.cells import BINS, CELLS, Span
-from discreet.domain.coordinates import Coordinates, Turned
+from discreet.domain.coordinates import Coordinates, RotatedBatch
 from discreet.statistics.base import BlockLike, ExactStage, Places, RowArrays, Statistic, registered
 from discreet.statistics.space import Space
 
@@ -70,10 +70,12 @@ class OutcomeCounts(Counts):
         """The outcome."""
         return block.columns[0]
 
-    def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
+    def sizes(
+        self, block: BlockLike, coordinates: Coordinates, rotated: RotatedBatch
+    ) -> tuple[tuple[float, ...], Floats]:
         """The half widths, and the sizes of weighted residuals."""
         place = coordinates.outcomes.index(block.columns[0])
-        return coordinates.widths[place], np.abs(turned.V[place])
+        return coordinates.widths[place], np.abs(rotated.V[place])
 
     def vectors(self, block: BlockLike, places: Places, Z: Floats) -> Floats:
         """Unit vectors: 1 in the bin of the row's outcome."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from discreet.core.arrays import Objects
 from discreet.domain.coordinates import Coordinates
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.statistics.base import BlockLike, ExactStage, registered
 from discreet.statistics.gram import OTHER_MATRIX
 from discreet.statistics.symmetric import SymmetricMatrix
@@ -29,7 +29,7 @@ class Information(SymmetricMatrix):
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
         """Refuse linear models, which have U'U instead."""
-        return None if isinstance(coordinates, Linked) else OTHER_MATRIX
+        return None if isinstance(coordinates, ModelCoordinates) else OTHER_MATRIX
 
 
 INFORMATION = registered(Information())

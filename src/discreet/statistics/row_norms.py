@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.core.arrays import Floats, Objects
-from discreet.domain.coordinates import Coordinates, Turned
+from discreet.domain.coordinates import Coordinates, RotatedBatch
 from discreet.statistics.base import BlockLike, ExactStage, registered
 from discreet.statistics.histogram import Counts
 from discreet.statistics.space import Space
@@ -17,11 +17,11 @@ class RowNormCounts(Counts):
     """Counts of rows by their norm |z| between the edges of a stage, beginning at 0."""
 
     name = "lengths"
-    stage_words, stage_order = "counts of lengths", 2
+    stage_words, stage_order = "counts of row norms", 2
 
     def bins(self, block: BlockLike, space: Space) -> int:
         """The number of edges plus one."""
-        return len(space.lengths) + 1 if isinstance(space, Coordinates) else 0
+        return len(space.row_norms) + 1 if isinstance(space, Coordinates) else 0
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
         """All rows in the first bin."""
@@ -35,11 +35,13 @@ class RowNormCounts(Counts):
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
         """Refuse a stage without edges."""
-        return None if coordinates.lengths else "A stage without edges between lengths has no counts of them."
+        return None if coordinates.row_norms else "A stage without edges between row norms has no counts of them."
 
-    def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
+    def sizes(
+        self, block: BlockLike, coordinates: Coordinates, rotated: RotatedBatch
+    ) -> tuple[tuple[float, ...], Floats]:
         """The edges, and the row norms."""
-        return coordinates.lengths, turned.lengths
+        return coordinates.row_norms, rotated.row_norms
 
 
 ROW_NORMS = registered(RowNormCounts())

@@ -13,7 +13,7 @@ class ScoreProducts(SymmetricMatrix):
     """The sum of s s' over rows, s = u e their scores; with persons or weights, s is the clipped sum of each person."""
 
     name = "meat"
-    stage_words, stage_order = "meat of U'e", 8
+    stage_words, stage_order = "score products of U'e", 8
     outcomes = "one"
     second_reading = True
     per_person = True

@@ -23,7 +23,7 @@ class Engine(ABC):
 
     A fit needs a few passes over the rows: counts of the outcome, sums of columns, then sums in the coordinates of each
     stage, which depend on earlier releases. Each pass is a task, bytes that hold public facts only. The engine runs
-    ``discreet.data.worker.answer(task, batches)`` once for each part of the table and returns the answers in any order.
+    ``discreet.data.worker.run(task, batches)`` once for each part of the table and returns the answers in any order.
     An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on how rows are
     divided, so they equal those of one machine, bit for bit. Noise is drawn and budgets are kept where the fit runs, so
     that a part which is read twice, because a worker was lost, draws no noise twice.
@@ -51,7 +51,7 @@ class Engine(ABC):
         Parameters
         ----------
         task : bytes
-            The task to pass to `worker.answer`.
+            The task to pass to `worker.run`.
         columns : sequence of str
             The columns that are needed; others may be there or not.
         report : callable

@@ -113,8 +113,8 @@ def _number(key: str) -> int:
 def answer_for_part(task: bytes, part: Any) -> bytes:
     """Return a worker's answer for an Arrow table or a pandas frame."""
     if isinstance(part, pa.RecordBatch):
-        return worker.answer(task, [part])
-    return worker.answer(task, part.to_batches()) if isinstance(part, pa.Table) else worker.answer_for_frame(task, part)
+        return worker.run(task, [part])
+    return worker.run(task, part.to_batches()) if isinstance(part, pa.Table) else worker.run_on_frame(task, part)
 
 
 def _client() -> Any:

@@ -27,11 +27,11 @@ import pyarrow as pa
 from discreet.core.arrays import Floats, Ints
 from discreet.core.problems import Problems
 from discreet.data.passes.base import Pass
-from discreet.data.passes.light import LightPass
+from discreet.data.passes.first_pass import FirstPass
 from discreet.data.passes.moments import MomentsPass, layout
-from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.passes.stages import ScoreProductPass, StagePass
 from discreet.data.sources.base import Remote
-from discreet.data.sources.postgres import Transaction, quoted
+from discreet.data.sources.postgres import Snapshot, quoted
 from discreet.data.sums import LIMB, PartialSums
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import CELLS
@@ -43,7 +43,7 @@ from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.value_types import TEXT
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 
 _AT_ONCE = 1600
 """The most sums in one SELECT: planning time grows with the square of their number."""
@@ -63,7 +63,7 @@ class PushdownSource(Remote):
 
     home = "in a database that sums them up itself. Remedy: leave out pushdown, so that they are read here"
 
-    def __init__(self, transaction: Transaction, domain: Domain) -> None:
+    def __init__(self, transaction: Snapshot, domain: Domain) -> None:
         derived = [name for name, column in domain.columns.items() if column.factors]
         if derived:
             raise ParameterError(
@@ -92,20 +92,20 @@ class PushdownSource(Remote):
         run = _Run(self._transaction, what.domain, report)
         if isinstance(what, MomentsPass):
             return run.moments(what)
-        if isinstance(what, LightPass):
-            return run.light(what)
-        plain = not isinstance(getattr(what, "coordinates", None), Linked)
+        if isinstance(what, FirstPass):
+            return run.first_pass(what)
+        plain = not isinstance(getattr(what, "coordinates", None), ModelCoordinates)
         if isinstance(what, StagePass) and plain:
             return run.stage(what.coordinates, gram=what.gram)
-        if isinstance(what, MeatPass) and plain:
-            return run.meat(what.coordinates)
+        if isinstance(what, ScoreProductPass) and plain:
+            return run.score_products(what.coordinates)
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
 
 
 class _Run:
     """The statements of one pass."""
 
-    def __init__(self, transaction: Transaction, domain: Domain, report: Callable[[float], None]) -> None:
+    def __init__(self, transaction: Snapshot, domain: Domain, report: Callable[[float], None]) -> None:
         self._transaction, self._domain, self._report = transaction, domain, report
         self._done, self._all = 0, 1
 
@@ -126,7 +126,7 @@ class _Run:
         limbs = _symmetric(*found, min(products.shape) - bool(products.outcomes))
         return PartialSums(*limbs, [self._cells(column) for column in columns])
 
-    def light(self, what: LightPass) -> PartialSums:
+    def first_pass(self, what: FirstPass) -> PartialSums:
         d = len(self._domain.entries)
         sums = {(0, j): f"z{j} * {int(ONE)}" for j in range(d)} | {(1, j): f"z{j} * z{j}" for j in range(d)}
         self._all = 1 + len(what.columns)
@@ -141,8 +141,8 @@ class _Run:
         sums |= {(i, b): f"e{i} * u{b}" for i in range(l) for b in range(q)}
         sums |= {(i, q): f"e{i} * e{i}" for i in range(l)}
         within = [f"abs(v{j}) <= {_float(b * ONE)}" for j, b in places]
-        within += [f"length <= {_float(edge * ONE)}" for edge in coordinates.lengths]
-        rows = _turned(_encoded(self._transaction, self._domain), coordinates, self._domain)
+        within += [f"length <= {_float(edge * ONE)}" for edge in coordinates.row_norms]
+        rows = _rotated(_encoded(self._transaction, self._domain), coordinates, self._domain)
         kept = [*_lines(l, q), *(f"v{j}" for j in range(len(coordinates.outcomes))), "length"]
         found = self._ask(rows, [*sums.values(), "1", *(f"({test})::int" for test in within)], kept)
         high, low = _limbs(found, sums, (l + gram * q, q + 1))
@@ -153,12 +153,12 @@ class _Run:
             parts.append(np.diff([0, *below[start : start + len(own)], count]))
             start += len(own)
         edges = below[start:]
-        lengths = np.diff([0, *edges, count]) if edges else np.zeros(0, dtype=np.int64)
-        return PartialSums(high, low, [*parts, lengths, np.array([count])])
+        row_norms = np.diff([0, *edges, count]) if edges else np.zeros(0, dtype=np.int64)
+        return PartialSums(high, low, [*parts, row_norms, np.array([count])])
 
-    def meat(self, coordinates: Coordinates) -> PartialSums:
+    def score_products(self, coordinates: Coordinates) -> PartialSums:
         q, m = len(coordinates.axes), len(coordinates.outcomes)
-        rows = _turned(_encoded(self._transaction, self._domain), coordinates, self._domain)
+        rows = _rotated(_encoded(self._transaction, self._domain), coordinates, self._domain)
         scores = [
             f"round(u{a}::float8 * (e{j}::float8 / {_float(ONE)}))::bigint AS s{j}_{a}"
             for j in range(m)
@@ -231,7 +231,7 @@ def _lines(residuals: int, axes: int) -> list[str]:
 # ---------------------------------------------------------------- rows on the lattice
 
 
-def _encoded(transaction: Transaction, domain: Domain) -> str:
+def _encoded(transaction: Snapshot, domain: Domain) -> str:
     """Return SQL for the encoded rows: lattice integers z0, z1, ..., one for each coordinate of the domain."""
     encoder = Encoder(domain)
     numbers = {name: column for name, column in domain.columns.items() if column.bounds}
@@ -286,7 +286,7 @@ def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | 
     return least, most
 
 
-def _number(transaction: Transaction, name: str, column: Column) -> str:
+def _number(transaction: Snapshot, name: str, column: Column) -> str:
     """Return SQL for a number in float8; dates are days since 1970."""
     kind, value = transaction.kind(name), quoted(name)
     if not column.date:
@@ -296,7 +296,7 @@ def _number(transaction: Transaction, name: str, column: Column) -> str:
     return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {_float(86_400_000_000.0)}"
 
 
-def _level(transaction: Transaction, name: str, column: Column) -> str:
+def _level(transaction: Snapshot, name: str, column: Column) -> str:
     """Return SQL for the place of a row's level among those declared, -1 if it is none of them."""
     kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
     if column.entries is TEXT:
@@ -312,7 +312,7 @@ def _level(transaction: Transaction, name: str, column: Column) -> str:
     return f"CASE {value} {arms} ELSE -1 END" if arms else "-1"
 
 
-def _where(transaction: Transaction, domain: Domain) -> str:
+def _where(transaction: Snapshot, domain: Domain) -> str:
     """Return the WHERE clause that drops rows with missing values, if they are to be dropped."""
     if domain.missing != "drop":
         return ""
@@ -320,11 +320,11 @@ def _where(transaction: Transaction, domain: Domain) -> str:
     return f" WHERE NOT ({' OR '.join(lacking)})"
 
 
-def _lacks(transaction: Transaction, name: str) -> str:
+def _lacks(transaction: Snapshot, name: str) -> str:
     return f"({quoted(name)} IS NULL" + (f" OR {_is_nan(name)})" if _can_be_nan(transaction, name) else ")")
 
 
-def _can_be_nan(transaction: Transaction, name: str) -> bool:
+def _can_be_nan(transaction: Snapshot, name: str) -> bool:
     return transaction.kind(name) in ("float4", "float8", "numeric")
 
 
@@ -335,15 +335,15 @@ def _is_nan(name: str) -> str:
 # ---------------------------------------------------------------- rows in the coordinates of a stage
 
 
-def _turned(rows: str, coordinates: Coordinates, domain: Domain) -> str:
+def _rotated(rows: str, coordinates: Coordinates, domain: Domain) -> str:
     """Return SQL for the rotated rows u and e, with v and the row norms; see `domain.coordinates`."""
     x, y = domain.indices(coordinates.design), domain.indices(coordinates.outcomes)
     P, theta, q = coordinates.P.floats.T, coordinates.theta.floats.T, len(coordinates.axes)
-    turned = [f"{_product(p, x)} AS w{a}" for a, p in enumerate(P)]
-    turned += [
+    rotated = [f"{_product(p, x)} AS w{a}" for a, p in enumerate(P)]
+    rotated += [
         f"z{place}::float8 + {_product(-t, x)} AS r{j}" for j, (t, place) in enumerate(zip(theta, y, strict=True))
     ]
-    rows = _step(rows, turned)
+    rows = _step(rows, rotated)
     rows = _step(rows, [f"greatest(sqrt({_tree(q)}), {_float(coordinates.radius * ONE)}) AS length"])
     short = [f"round(w{a} * ({_float(ONE)} / length))::bigint AS o{a}" for a in range(q)]
     short += [f"r{j} * ({_float(coordinates.radius * ONE)} / length) AS v{j}" for j in range(len(y))]
@@ -382,7 +382,7 @@ def _tree(q: int) -> str:
 # ---------------------------------------------------------------- bad data
 
 
-def _refuse_bad(transaction: Transaction, domain: Domain) -> None:
+def _refuse_bad(transaction: Snapshot, domain: Domain) -> None:
     """Refuse rows with missing or infinite numbers, or with levels that are not declared, in the usual words."""
     flaws = [flaw for name, column in domain.inputs.items() for flaw in _flaws(transaction, name, column, domain)]
     tests = ", ".join(f"coalesce(bool_or({test}), false)" for test, _ in flaws)
@@ -397,7 +397,7 @@ def _refuse_bad(transaction: Transaction, domain: Domain) -> None:
 
 
 def _flaws(
-    transaction: Transaction, name: str, column: Column, domain: Domain
+    transaction: Snapshot, name: str, column: Column, domain: Domain
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield SQL tests of one column, each with a function that raises its error by reading a made-up entry."""
 

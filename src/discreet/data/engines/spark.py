@@ -108,7 +108,7 @@ _SCHEMA = "answer binary"
 
 def _answered(task: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the answer for one part."""
-    yield _row(worker.answer(task, batches))
+    yield _row(worker.run(task, batches))
 
 
 def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch, Pass
+from discreet.data.passes.first_pass import Tally
 from discreet.data.passes.levels import MANY, Levels
-from discreet.data.passes.light import Tally
 from discreet.data.sources.base import Source
 from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
 from discreet.domain import Domain

@@ -16,7 +16,7 @@ from discreet.data.persons import PersonSource
 from discreet.data.sources.base import Source
 from discreet.data.sums import Left, PartialSums, Total
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Coordinates, scores, shortened
+from discreet.domain.coordinates import CoordinateMap, Coordinates, scores, shortened
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import WEIGHT_BITS
 
@@ -83,17 +83,21 @@ class ScorePass(InCoordinates):
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """Compute the sums over some batches."""
         own, m, size = self.coordinates, len(self.coordinates.outcomes), self.size(columnar=reader.columnar)
-        chart, total, groups = Chart(own, self.domain, size), Total(_ScoreLayout(m, len(own.axes))), Groups()
+        coordinate_map, total, groups = (
+            CoordinateMap(own, self.domain, size),
+            Total(_ScoreLayout(m, len(own.axes))),
+            Groups(),
+        )
 
         def add(T: Floats) -> None:
             for part in np.array_split(T, -(-len(T) // size)) if len(T) else []:
-                lengths = (radius * ONE * (1 << WEIGHT_BITS) for radius in self.radii)
-                cut = zip(np.split(part, m, axis=1), lengths, strict=True)
+                norms = (radius * ONE * (1 << WEIGHT_BITS) for radius in self.radii)
+                cut = zip(np.split(part, m, axis=1), norms, strict=True)
                 total.add(np.hstack([shortened(S.T, r, own.norm_squared_lattice).T for S, r in cut]))
 
         for batch in batches:
-            turned = chart.turn(batch.A)
-            S = np.vstack([scores(turned.U, e) for e in turned.E])
+            rotated = coordinate_map.rotate(batch.A)
+            S = np.vstack([scores(rotated.U, e) for e in rotated.E])
             weights = np.full(S.shape[1], float(1 << WEIGHT_BITS)) if batch.weights is None else batch.weights
             add(groups.add((S * weights).T, _persons(reader, batch)))
         add(groups.rest())

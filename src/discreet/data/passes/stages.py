@@ -15,7 +15,7 @@ from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
-from discreet.families.coordinates import Linked, chart_of, coordinates_from_dict
+from discreet.families.coordinates import ModelCoordinates, coordinates_from_dict, map_of
 
 _NARROW = 64
 """Up to so many columns, longer batches are faster; their length is no power of two, which caches handle badly."""
@@ -68,19 +68,19 @@ class StagePass(InCoordinates):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """Compute the sums over some batches."""
-        linked = isinstance(self.coordinates, Linked)
-        layout = _LinkedLayout(self.coordinates) if linked else _StageLayout(self.coordinates, gram=self.gram)
-        chart = chart_of(self.coordinates, self.domain, _size(self.domain))
+        linked = isinstance(self.coordinates, ModelCoordinates)
+        layout = _ModelCoordinatesLayout(self.coordinates) if linked else _StageLayout(self.coordinates, gram=self.gram)
+        coordinate_map = map_of(self.coordinates, self.domain, _size(self.domain))
         total = Total(layout, weighted=not self.domain.unit.plain)
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
-        lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
+        row_norms, rows = coordinate_map.row_norms(np.empty(0)), np.zeros(1, dtype=np.int64)
         for batch in batches:
-            turned, w = chart.turn(batch.A), batch.weights
-            total.add(turned.both.T, weights=w)
-            counts = [held + own for held, own in zip(counts, chart.counts(turned.V, w), strict=True)]
-            lengths = lengths + chart.lengths(turned.lengths, w)
+            rotated, w = coordinate_map.rotate(batch.A), batch.weights
+            total.add(rotated.both.T, weights=w)
+            counts = [held + own for held, own in zip(counts, coordinate_map.counts(rotated.V, w), strict=True)]
+            row_norms = row_norms + coordinate_map.row_norms(rotated.row_norms, w)
             rows += len(batch.A)
-        return PartialSums.of(total, *counts, lengths, rows)
+        return PartialSums.of(total, *counts, row_norms, rows)
 
     def facts(self) -> dict[str, Any]:
         """Return the coordinates, and whether U'U is summed."""
@@ -92,17 +92,17 @@ class StagePass(InCoordinates):
         return cls(domain, coordinates_from_dict(facts["coordinates"]), facts["gram"])
 
 
-class MeatPass(InCoordinates):
+class ScoreProductPass(InCoordinates):
     """A pass for score products S'S of each outcome, at one half width, and U'U of a single outcome's inner rows."""
 
     kind: ClassVar[str] = "meat"
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """Compute the sums over some batches."""
-        chart = chart_of(self.coordinates, self.domain, _size(self.domain))
-        total = Total(_MeatLayout(self.coordinates))
+        coordinate_map = map_of(self.coordinates, self.domain, _size(self.domain))
+        total = Total(_ScoreProductLayout(self.coordinates))
         for batch in batches:
-            total.add(chart.turn(batch.A).both.T)
+            total.add(coordinate_map.rotate(batch.A).both.T)
         return PartialSums.of(total)
 
 
@@ -128,7 +128,7 @@ class _StageLayout:
         total[:l, -1] += np.einsum("ij,ij->i", F, E)
 
 
-class _LinkedLayout(_StageLayout):
+class _ModelCoordinatesLayout(_StageLayout):
     """E'U, the squares of e, and A'A of a = k u for each outcome, from rows (e, u, k)."""
 
     def __init__(self, coordinates: Coordinates) -> None:
@@ -147,7 +147,7 @@ class _LinkedLayout(_StageLayout):
             total[at, :-1] += np.matmul(a, a.T, out=work[at, :-1])
 
 
-class _MeatLayout:
+class _ScoreProductLayout:
     """S'S of each outcome, and U'U of a single outcome's inner rows in a linear model, from rows (e, u).
 
     Inner rows have |e| < 1; u of the others counts as 0.
@@ -155,7 +155,7 @@ class _MeatLayout:
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self._inner = self._m == 1 and not isinstance(coordinates, Linked)
+        self._inner = self._m == 1 and not isinstance(coordinates, ModelCoordinates)
         self.shape = (self._m + self._inner) * self._q, self._q
         self._scores = np.empty(0)
 

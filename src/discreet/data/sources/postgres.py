@@ -84,9 +84,9 @@ class Postgres:
         checks.choice("pushdown", pushdown, (True, False))
         self._address, self._rows, self.pushdown = address, rows, pushdown
 
-    def open(self) -> Transaction:
+    def open(self) -> Snapshot:
         """Open a new transaction."""
-        return Transaction(self._address, self._rows, self.name)
+        return Snapshot(self._address, self._rows, self.name)
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ def is_address(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(("postgresql://", "postgres://"))
 
 
-class Transaction:
+class Snapshot:
     """A transaction on a database snapshot; its connection ends with it."""
 
     def __init__(self, address: str, rows: str, name: str) -> None:
@@ -214,7 +214,7 @@ class PostgresSource(BatchSource):
 
     ordered = False
 
-    def __init__(self, transaction: Transaction, domain: Domain) -> None:
+    def __init__(self, transaction: Snapshot, domain: Domain) -> None:
         transaction.check(domain)
         self.domain, self._transaction, self.total = domain, transaction, transaction.estimate()
         self.names = transaction.schema.names

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from discreet.core.files import canonical
 from discreet.errors import LedgerError
-from discreet.ledger.entries import INDEX, UNIQUE, Entry, hashed
+from discreet.ledger.entries import INDEX, UNIQUE, LedgerEntry, hashed
 
 TABLE = "discreet_ledger"
 
@@ -32,7 +32,7 @@ class NoLedgerError(LedgerError):
 class Reading(Protocol):
     """Lookups of entries in one consistent snapshot."""
 
-    def find(self, column: str, value: Any) -> Entry | None:
+    def find(self, column: str, value: Any) -> LedgerEntry | None:
         """The newest entry that has this value in a column of the index."""
 
     def newer(self, account: str, number: int) -> bool:
@@ -41,14 +41,14 @@ class Reading(Protocol):
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
 
-    def last(self) -> Entry | None:
+    def last(self) -> LedgerEntry | None:
         """The newest entry."""
 
 
 class Transaction(Reading, Protocol):
     """Lookups and appends, while nobody else appends."""
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LedgerEntry) -> None:
         """Add the next entry."""
 
 
@@ -70,7 +70,7 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Reading]:
         """A read-only transaction."""
 
-    def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries, in one snapshot, with the index values they are stored under."""
 
     def flaws(self) -> list[str]:
@@ -103,7 +103,7 @@ class SQLTransaction:
     def __init__(self, connection: Any, mark: str) -> None:
         self._connection, self._mark = connection, mark
 
-    def find(self, column: str, value: Any) -> Entry | None:
+    def find(self, column: str, value: Any) -> LedgerEntry | None:
         """The newest entry that has this value in a column of the index."""
         return self._newest(f"WHERE {column} = {self._mark}", value)
 
@@ -120,30 +120,30 @@ class SQLTransaction:
             raise LedgerError(DAMAGED)
         return names
 
-    def last(self) -> Entry | None:
+    def last(self) -> LedgerEntry | None:
         """The newest entry."""
         return self._newest("")
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LedgerEntry) -> None:
         """Add the next entry."""
         marks = ", ".join([self._mark] * len(COLUMNS))
         values = (entry.number, *entry.index, entry.body, entry.hash)
         self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", values)
 
-    def _newest(self, where: str, *values: Any) -> Entry | None:
+    def _newest(self, where: str, *values: Any) -> LedgerEntry | None:
         found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
         return None if found is None else sound(entry_of(found), tuple(found[1:-2]))
 
 
-def entry_of(row: Sequence[Any]) -> Entry:
+def entry_of(row: Sequence[Any]) -> LedgerEntry:
     """Return the entry of a row; raise an error if the row is damaged."""
     number, body, digest = row[0], row[-2], row[-1]
     if not (isinstance(number, int) and isinstance(body, str) and isinstance(digest, str)):
         raise LedgerError(DAMAGED)
-    return Entry(number, body, digest)
+    return LedgerEntry(number, body, digest)
 
 
-def sound(entry: Entry, index: tuple[Any, ...]) -> Entry:
+def sound(entry: LedgerEntry, index: tuple[Any, ...]) -> LedgerEntry:
     """Return an entry if its hash, number and index are right; raise an error otherwise."""
     try:
         as_written = hashed(entry.body) == entry.hash

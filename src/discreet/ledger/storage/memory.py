@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from discreet.errors import LedgerError
-from discreet.ledger.entries import INDEX, UNIQUE, Entry
+from discreet.ledger.entries import INDEX, UNIQUE, LedgerEntry
 
 
 class Memory:
@@ -19,7 +19,7 @@ class Memory:
     shared: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[LedgerEntry] = []
         self._places: dict[tuple[str, Any], int] = {}
         self._lock, self._process = threading.RLock(), os.getpid()
 
@@ -51,7 +51,7 @@ class Memory:
         with self._alone():
             yield self
 
-    def find(self, column: str, value: Any) -> Entry | None:
+    def find(self, column: str, value: Any) -> LedgerEntry | None:
         """The newest entry that has this value in a column of the index."""
         place = self._places.get((column, value))
         return None if place is None else self._entries[place]
@@ -64,11 +64,11 @@ class Memory:
         """The names of all accounts, the oldest first."""
         return [name for column, name in self._places if column == "defines"]
 
-    def last(self) -> Entry | None:
+    def last(self) -> LedgerEntry | None:
         """The newest entry."""
         return self._entries[-1] if self._entries else None
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LedgerEntry) -> None:
         """Add the next entry."""
         keys = [(name, value) for name, value in zip(INDEX, entry.index, strict=True) if value is not None]
         if entry.number != len(self._entries) or any(key in self._places for key in keys if key[0] in UNIQUE):
@@ -76,7 +76,7 @@ class Memory:
         self._entries.append(entry)
         self._places |= dict.fromkeys(keys, entry.number)
 
-    def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries, with the index values they are stored under."""
         with self._alone():
             return [(entry, entry.index) for entry in self._entries]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.ledger.entries import Entry
+from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage.base import ALL, TABLE, LostError, NoLedgerError, SQLTransaction, entry_of, statements
 
 try:
@@ -72,7 +72,7 @@ class PostgreSQL:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield SQLTransaction(connection, "%s")
 
-    def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries, in one snapshot, with the index values they are stored under."""
         with self._told(), self._opened() as connection:
             found = connection.execute(ALL).fetchall()

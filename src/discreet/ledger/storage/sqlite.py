@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from discreet.errors import LedgerError
-from discreet.ledger.entries import Entry
+from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage.base import ACCOUNTS, ALL, TABLE, SQLTransaction, entry_of, statements
 from discreet.ledger.storage.names import refuse_second_names
 
@@ -85,7 +85,7 @@ class SQLite:
             connection.execute("BEGIN")
             yield SQLTransaction(connection, "?")
 
-    def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries, in one snapshot, with the index values they are stored under."""
         self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:

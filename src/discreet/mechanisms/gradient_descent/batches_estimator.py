@@ -7,14 +7,14 @@ from typing import ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.rounding import CURVE, ROOM, down, up
-from discreet.data.reading import Unread, as_progress
+from discreet.data.reading import Table, as_progress
 from discreet.data.rows import Rows
 from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.gradient_descent.batches_release import release_batches
 from discreet.mechanisms.gradient_descent.estimator import RADIUS, best_time, check_steps
 from discreet.mechanisms.gradient_descent.event import ACCOUNTANT, BatchesEvent, least_multiplier
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 
@@ -78,8 +78,8 @@ class NoisySGD(CoefficientsRegressor):
             )
         return promise
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        subject, promise = self._subject(table.domain, asked), asked.promise
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
+        subject, promise = self._subject(table.domain, spec), spec.promise
         d, B, Y, size = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         rate = round(self.rate * 2**32) / 2**32
@@ -90,10 +90,10 @@ class NoisySGD(CoefficientsRegressor):
         event = BatchesEvent(**facts, rate=rate, steps=self.steps, clip=bound, sd=sd)
         time = best_time(gdp.mu(promise.epsilon, promise.delta), d, B, Y, size)
         step = min(time * d, self.steps / 2) / (size * B**2) / self.steps
-        column = self._number(table.domain, asked.target)
+        column = self._number(table.domain, spec.target)
         with as_progress(table.progress) as report:
             rows = Rows(table, subject.design, column, progress=report)
             given = (event, step, RADIUS * Y / B * d**0.5, self._session(promise))
             certificate, theta = release_batches(rows, *given)
             report(1.0)
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)

@@ -16,9 +16,9 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from discreet.audit.densities import Density, Shown, Unlisted, normal
-from discreet.audit.laws import Law, density_of, unlisted_of
+from discreet.audit.laws import ReleaseDensity, density_of, unlisted_of
 from discreet.core.arrays import Floats
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.data.rows import Rows
 from discreet.domain import Domain
 from discreet.mechanisms.gradient_descent.batches_release import GRADIENT_BITS, clipped_gradients
@@ -36,7 +36,7 @@ _NEVER = 1e-9
 
 
 @density_of(GradientEvent)
-def _descent(event: GradientEvent, law: Law, shown: Shown) -> Density | None:
+def _descent(event: GradientEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     if (step := shown.unlisted.step) is None:
         return None
     G, v = law.products(event.design, event.target, shown.domain)
@@ -46,7 +46,7 @@ def _descent(event: GradientEvent, law: Law, shown: Shown) -> Density | None:
 
 
 @density_of(BatchesEvent)
-def _batches(event: BatchesEvent, law: Law, shown: Shown) -> Density | None:
+def _batches(event: BatchesEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     """The density of the moves of the iterates: a mixture over the sums of clipped gradients that a batch may have."""
     if (step := shown.unlisted.step) is None:
         return None
@@ -67,13 +67,13 @@ def _batches(event: BatchesEvent, law: Law, shown: Shown) -> Density | None:
 
 
 @unlisted_of(GradientEvent)
-def _step(event: GradientEvent, law: Law, shown: Shown) -> Unlisted:
+def _step(event: GradientEvent, law: ReleaseDensity, shown: Shown) -> Unlisted:
     _, v = law.products(event.design, event.target, shown.domain)
     return _moved(event, v, shown)
 
 
 @unlisted_of(BatchesEvent)
-def _batch_step(event: BatchesEvent, law: Law, shown: Shown) -> Unlisted:
+def _batch_step(event: BatchesEvent, law: ReleaseDensity, shown: Shown) -> Unlisted:
     kinds = _kinds(event, law, shown.domain)
     return _moved(event, -kinds.counts @ _gradients(kinds, event, np.zeros((1, len(event.design))))[0], shown)
 
@@ -107,9 +107,9 @@ def _gradients(kinds: Kinds, event: BatchesEvent, theta: Floats) -> Floats:
     return np.asarray(np.ldexp(found, -GRADIENT_BITS), dtype=np.float64)
 
 
-def _kinds(event: BatchesEvent, law: Law, domain: Domain) -> Kinds:
+def _kinds(event: BatchesEvent, law: ReleaseDensity, domain: Domain) -> Kinds:
     def work() -> Kinds:
-        rows = Rows(Unread.of(law.table, domain, 1), event.design, domain.column_of[event.target])
+        rows = Rows(Table.of(law.table, domain, 1), event.design, domain.column_of[event.target])
         every = np.vstack(rows.each(lambda X, y: np.column_stack([X, y])))
         own, counts = np.unique(every, axis=0, return_counts=True)
         return Kinds(own[:, :-1], own[:, -1], counts)

@@ -15,7 +15,7 @@ from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.gradient_descent.event import MAX_POINTS, GradientEvent
 from discreet.mechanisms.gradient_descent.release import release_descent
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
@@ -70,8 +70,8 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
             checks.positive("time", self.time)
         return super()._check()
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        subject, promise = self._subject(moments.domain, asked), asked.promise
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        subject, promise = self._subject(moments.domain, spec), spec.promise
         d, B, Y, rows = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
         mu = down(gdp.mu(promise.epsilon, promise.delta), ROOM)
         change = 2.0 if promise.neighbors == "replace-one" else 1.0
@@ -82,7 +82,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         step = time * d / (rows * B**2) / steps
         given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._session(promise))
         certificate, theta = release_descent(moments, event, *given)
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)
 
 
 def check_steps(steps: int | None) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
 from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent, sampled_curve
-from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of, span
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy.laws import Alone, Law, Point
 
 _LEVELS = 24  # number of levels to which norms of clipped gradients are rounded up
@@ -27,14 +27,14 @@ _ITERATES = "at the iterates that were released"
 
 
 @parts_of(GradientEvent)
-def _descent(event: GradientEvent, facts: Facts) -> list[Part]:
+def _descent(event: GradientEvent, facts: LossFacts) -> list[Part]:
     """Compute the exact cost at the released iterates; a bound under replace-one unless a replacement is given."""
     d = len(event.design)
     V = np.column_stack([np.reshape(event.iterates, (-1, d)), np.ones(len(event.sds))]) / np.array(event.sds)[:, None]
     M = V.T @ V
     everyone = event.mu**2
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         z = _signed(rows.Z, event, facts)
         norm2 = np.einsum("ij,ij->i", z[:, :d], z[:, :d])
         own: Floats = norm2 * _form(z, M, z)
@@ -58,7 +58,7 @@ def _once(event: GradientEvent) -> list[float]:
     return [event.norm * (event.outcome + event.norm * size) for size in event.sizes]
 
 
-def _signed(Z: Floats, event: GradientEvent | BatchesEvent, facts: Facts) -> Floats:
+def _signed(Z: Floats, event: GradientEvent | BatchesEvent, facts: LossFacts) -> Floats:
     """Return (x, -y) of each row."""
     y = facts.domain.indices([event.target])[0]
     return np.column_stack([Z[:, span(facts.domain.indices(event.design))], -Z[:, y]])
@@ -71,7 +71,7 @@ def _form(z: Floats, M: Floats, w: Floats) -> Floats:
 
 
 @parts_of(BatchesEvent)
-def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
+def _batches(event: BatchesEvent, facts: LossFacts) -> list[Part]:
     """Evaluate the event's bound at the largest clipped gradient of the row."""
     if facts.replaces or not event.iterates:
         return own_curve(event, facts)
@@ -81,7 +81,7 @@ def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
     laws: tuple[Law, ...] = (Point(0.0), *(_law(event, float(clip)) for clip in clips[:-1]), event.law)
     rounding = up(math.sqrt(d) * 2.0**-21)
 
-    def level(rows: Rows) -> Floats:
+    def level(rows: EncodedRows) -> Floats:
         z = _signed(rows.Z, event, facts)
         largest = np.abs(z @ V.T).max(axis=1) * np.sqrt(np.einsum("ij,ij->i", z[:, :d], z[:, :d]))
         places = np.searchsorted(clips, up(largest) + rounding) + 1.0

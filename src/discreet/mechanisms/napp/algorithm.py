@@ -12,8 +12,8 @@ from discreet.core.arrays import Floats
 from discreet.families import Loss
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.mechanisms.napp.event import retrievable
-from discreet.mechanisms.napp.release import Draws
-from discreet.solve.newton import Penalty, minimise
+from discreet.mechanisms.napp.release import NAPPDraws
+from discreet.solve.newton import WeightedPenalty, minimise
 
 WINDOW = 10
 """The estimate is the mean of this many iterates; it is 0 where the sign changes among them."""
@@ -25,7 +25,7 @@ _CALLS, _SMALL = 6, 1 << 23
 
 
 @dataclass(frozen=True)
-class Squares:
+class SquaredLosses:
     """The sum of (x_i'theta - y_i)^2/2, from S = X'X, v = X'y and s = y'y; **confidential**."""
 
     S: Floats = field(repr=False)
@@ -39,7 +39,7 @@ class Squares:
 
 
 @dataclass
-class Losses:
+class LossSum:
     """The sum of the losses of rows; **confidential**.
 
     For large tables the last two Hessians are kept. A new one is computed only when theta is a third away from both
@@ -70,7 +70,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class Plan:
+class NAPPPlan:
     """The parameters of algorithm 1.
 
     Parameters
@@ -114,8 +114,8 @@ class Plan:
 
     def signs(self, theta: Floats | None) -> Floats:
         """The signs by which the noise is multiplied, so that b'theta becomes b'|theta|."""
-        turned = self.slopes & (theta < 0) if self.selection and theta is not None else np.zeros(len(self.slopes))
-        return np.where(turned, -1.0, 1.0)
+        flipped = self.slopes & (theta < 0) if self.selection and theta is not None else np.zeros(len(self.slopes))
+        return np.where(flipped, -1.0, 1.0)
 
     def part(self, rows: Loss | None, w: Floats, b: Floats, rng: np.random.Generator) -> Part:
         """The augmented rows of one iteration."""
@@ -127,7 +127,7 @@ class Plan:
 
 
 @dataclass
-class Run:
+class NAPPRun:
     """The iterates, and the loss at each; **confidential**: two iterates reveal the noise that they share."""
 
     thetas: list[Floats] = field(default_factory=list, repr=False)
@@ -135,7 +135,7 @@ class Run:
     weights: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
     converged: bool = False
 
-    def coefficients(self, plan: Plan) -> Floats:
+    def coefficients(self, plan: NAPPPlan) -> Floats:
         """The mean of the last iterates, with zeros for small and for fluctuating coefficients.
 
         Under b'|theta| coefficients near 0 change sign in every iteration, and move all others. The mean of the
@@ -148,7 +148,7 @@ class Run:
         steady = (np.sign(last) == np.sign(last[-1])).all(axis=0)
         return np.where(plan.slopes & ((np.abs(theta) <= plan.zero) | ~steady), 0.0, theta)
 
-    def least_weight(self, plan: Plan) -> float:
+    def least_weight(self, plan: NAPPPlan) -> float:
         """The least weight min_j w_j of the last iteration; the penalty's curvature is twice that.
 
         The constant does not count: its weight is Lambda_0, or the floor where budget is recycled.
@@ -156,7 +156,9 @@ class Run:
         return float(self.weights[plan.slopes].min()) if plan.slopes.any() else plan.modulus
 
 
-def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random.Generator, floor: float = 0.0) -> Run:
+def iterate(
+    data: Part, rows: Loss | None, plan: NAPPPlan, b: Floats, rng: np.random.Generator, floor: float = 0.0
+) -> NAPPRun:
     """Run algorithm 1, with b fixed throughout.
 
     Parameters
@@ -165,7 +167,7 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
         The sum of the rows' losses.
     rows : Loss, optional
         The loss of augmented rows; None for linear regression.
-    plan : Plan
+    plan : NAPPPlan
         The parameters.
     b : array
         The noise.
@@ -177,15 +179,15 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
     Examples
     --------
     >>> X = np.eye(2) * 10
-    >>> plan = Plan("linear", Regularizer("lasso", 5.0), 0.1, np.array([True, True]), n_e=None)
-    >>> data = Squares(X @ X, X @ np.array([3.0, 0.5]), 0.0)
+    >>> plan = NAPPPlan("linear", Regularizer("lasso", 5.0), 0.1, np.array([True, True]), n_e=None)
+    >>> data = SquaredLosses(X @ X, X @ np.array([3.0, 0.5]), 0.0)
     >>> iterate(data, None, plan, np.zeros(2), np.random.default_rng(0)).coefficients(plan).round(6)
     array([0.2, 0. ])
     """
-    d, run = len(b), Run()
+    d, run = len(b), NAPPRun()
     theta = np.zeros(d)
     scale = float(np.linalg.norm(data(theta)[1]) + np.linalg.norm(b)) + 1.0
-    nothing = Penalty(np.zeros(d), np.zeros(d))
+    nothing = WeightedPenalty(np.zeros(d), np.zeros(d))
     for t in range(plan.T):
         last = theta if t else None
         w = plan.weights(last, floor)
@@ -220,11 +222,11 @@ class _Both:
 class Recycled:
     """The result of algorithm 2: the last run, and Delta_epsilon after each round."""
 
-    run: Run
+    run: NAPPRun
     retrieved: list[float]
 
 
-def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws, rule: Rule = retrievable) -> Recycled:
+def recycle(data: Part, rows: Loss | None, plan: NAPPPlan, draws: NAPPDraws, rule: Rule = retrievable) -> Recycled:
     """Run algorithm 2: the part of the budget (1 - r) epsilon that curvature beyond Lambda_0 saves reduces the noise.
 
     After each run the least weight becomes the floor of the next one (eq. (15)), and b becomes the noise of eq. (14),
@@ -232,7 +234,7 @@ def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws, rule: Rule 
 
     Parameters
     ----------
-    draws : Draws
+    draws : NAPPDraws
         b; the budget; the largest number of runs after the first, 0 to compute only what could be retrieved; and
         the factor of the noise as a function of the total Delta_epsilon.
     rule : callable

@@ -7,14 +7,14 @@ from typing import cast
 import numpy as np
 
 from discreet.audit.densities import Density, Shown, spherical
-from discreet.audit.laws import Law, density_of
+from discreet.audit.laws import ReleaseDensity, density_of
 from discreet.domain import CONSTANT
 from discreet.mechanisms.napp.event import NappEvent
 from discreet.mechanisms.objective_perturbation.event import Noise
 
 
 @density_of(NappEvent)
-def _napp(event: NappEvent, law: Law, shown: Shown) -> Density | None:
+def _napp(event: NappEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     """The density for ridge regression in the limit of many augmented rows; None otherwise."""
     plain = (event.loss, event.regularizer, event.selection) == ("linear", "ridge", "none")
     if not plain or event.augmented is not None or event.rounds:

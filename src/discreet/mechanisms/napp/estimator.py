@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.old_keywords import accepts_old_keywords
-from discreet.data.reading import Unread
-from discreet.data.tables import Outcomes, Table
+from discreet.data.reading import Table
+from discreet.data.tables import InputTable, Outcomes
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.napp.augmented import Regularizer
-from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
+from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, NAPPModel, NAPPOptions
 from discreet.mechanisms.napp.options import NappAugmentation, NappConstants, NappRecycling, NappShape
 from discreet.mechanisms.objective_perturbation.event import Noise
-from discreet.models.base import Asked as Fit
+from discreet.models.base import FitSpec as Fit
 from discreet.models.base import PrivateEstimator, ReleasesModel
 from discreet.privacy.guarantee import Guarantee
 
@@ -151,15 +151,15 @@ class NAPP(ReleasesModel, PrivateEstimator):
         self._check_paper()
         return self._model()._check()
 
-    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Fit]:
+    def _ask(self, X: InputTable, y: Outcomes, promise: Guarantee) -> tuple[InputTable, Domain, Fit]:
         return self._model()._ask(X, y, promise)
 
     def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
         return self._model()._outcome_columns(domain, targets, several=several)
 
-    def _fit_rows(self, table: Unread, asked: Fit) -> Self:
+    def _fit_rows(self, table: Table, spec: Fit) -> Self:
         model = self._model()
-        model._fit_rows(table, asked)
+        model._fit_rows(table, spec)
         for name in ("retrieved_", "trace_", "classes_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         for name, value in vars(model).items():
@@ -181,7 +181,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
         how = self._fixed() if self._paper is None else {"penalty": "l1", "asked": self._asked()}
         return MODELS[self.loss](**given, **how)
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> NAPPOptions:
         if self.alpha is None:
             raise ParameterError(
                 'published="li2021" needs alpha=, the Lambda of the paper: a public choice, not read off the data.'
@@ -189,7 +189,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
         kind = PENALTIES[checks.choice("penalty", self.penalty, tuple(PENALTIES))]
         target = Regularizer(kind, self.alpha, **self._group("shape"))
         options = {name: value for group in OWN for name, value in self._group(group).items()}
-        return Asked(self.loss, target, **options)
+        return NAPPOptions(self.loss, target, **options)
 
     def _group(self, name: str) -> dict[str, Any]:
         """The options of a group; by default those of its class."""

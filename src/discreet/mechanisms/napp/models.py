@@ -16,10 +16,10 @@ from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.families import Loss, Outcome, Poisson, QuadraticHinge, Squared
-from discreet.mechanisms.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
+from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, Recycled, SquaredLosses, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
 from discreet.mechanisms.napp.event import NappEvent, least_modulus, noise_scale
-from discreet.mechanisms.napp.release import Draws, release_napp
+from discreet.mechanisms.napp.release import NAPPDraws, release_napp
 from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
@@ -32,7 +32,7 @@ _LEAST_RATE = 8.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class NAPPOptions:
     """The options of `NAPP` that belong to the published method; see there."""
 
     loss: str
@@ -133,7 +133,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 class NAPPModel(PerturbedModel):
     """A model with a fixed penalty, or NAPP-ERM as published where `asked` is given."""
 
-    asked: Asked | None = None
+    asked: NAPPOptions | None = None
 
     def _check(self) -> Guarantee:
         promise = super()._check()
@@ -182,7 +182,7 @@ class NAPPModel(PerturbedModel):
         augmented = Poisson(max(loss.limit, _LEAST_RATE)) if isinstance(loss, Poisson) else loss
         losses, label, retrieval = None if plain else (loss, augmented), labels[0], self.asked.retrieval
 
-        def algorithm(rows: Rows, draws: Draws) -> Recycled:
+        def algorithm(rows: Rows, draws: NAPPDraws) -> Recycled:
             return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
 
         certificate, found = release_napp(read(), algorithm, event, retrieval, self._session(promise))
@@ -194,7 +194,7 @@ class NAPPModel(PerturbedModel):
 
     def _plan(
         self, loss: Loss, norm: float, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
-    ) -> tuple[Plan, NappEvent]:
+    ) -> tuple[NAPPPlan, NappEvent]:
         """The parameters of algorithm 1, and the event that the certificate lists."""
         a = self.asked
         assert a is not None
@@ -202,7 +202,7 @@ class NAPPModel(PerturbedModel):
         least = least_modulus(norm**2 * loss.curvature, promise.epsilon, a.share)
         modulus = least if a.modulus is None else a.modulus
         slopes = np.array([name != CONSTANT for name in design])
-        plan = Plan(
+        plan = NAPPPlan(
             a.loss, a.regularizer, modulus, slopes, a.moor, a.word != "none", a.n_e, a.iterations, a.tol, a.zero
         )
         target = domain.entries[domain.positions[outcome.column][-1]].name
@@ -236,9 +236,9 @@ def _data(rows: Rows, loss: Loss | None, label: Callable[[Floats], Floats]) -> P
     if loss is None:
         sums = rows.each(lambda X, y: (X.T @ X, X.T @ label(y), float(label(y) @ label(y))))
         S, v, s = (sum(part) for part in zip(*sums, strict=True))
-        return Squares(S, v, s)
+        return SquaredLosses(S, v, s)
     X, y = zip(*rows.each(lambda X, y: (X, label(y))), strict=True)
-    return Losses(np.concatenate(X), np.concatenate(y), loss)
+    return LossSum(np.concatenate(X), np.concatenate(y), loss)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -24,17 +24,17 @@ from discreet.mechanisms.napp.event import NappEvent, noise_scale
 from discreet.released.certificate import Certificate
 
 
-class Found(Protocol):
+class NAPPFindings(Protocol):
     """The result of an algorithm of the paper besides its coefficients: Delta_epsilon after each round."""
 
     retrieved: list[float]
 
 
-F = TypeVar("F", bound=Found)
+F = TypeVar("F", bound=NAPPFindings)
 
 
 @dataclass(frozen=True)
-class Draws:
+class NAPPDraws:
     """Inputs that the release hands to an algorithm besides the rows.
 
     Parameters
@@ -61,7 +61,7 @@ class Draws:
 @np.errstate(**SILENT)
 def release_napp(
     rows: Rows,
-    algorithm: Callable[[Rows, Draws], F],
+    algorithm: Callable[[Rows, NAPPDraws], F],
     event: NappEvent,
     retrieval: str | None,
     session: Session,
@@ -77,7 +77,7 @@ def release_napp(
 
     def run(entropy: Entropy) -> Drawn[F]:
         b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
-        found = algorithm(rows, Draws(b, generator(entropy), budget, rounds, rescale))
+        found = algorithm(rows, NAPPDraws(b, generator(entropy), budget, rounds, rescale))
         retrieved = found.retrieved[-1] if found.retrieved else 0.0
         return Drawn(found, (replace(event, retrieved=retrieved),), retrieved if retrieval == "return" else 0.0)
 

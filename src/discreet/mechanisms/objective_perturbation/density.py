@@ -14,14 +14,14 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.densities import Density, Model, Shown, Unlisted, between, spherical
-from discreet.audit.laws import Law, density_of, unlisted_of
+from discreet.audit.densities import AuditedModel, Density, Shown, Unlisted, between, spherical
+from discreet.audit.laws import ReleaseDensity, density_of, unlisted_of
 from discreet.core.arrays import Floats
-from discreet.data.reading import Unread
-from discreet.data.rows import Rows, Sums
-from discreet.data.turned import TurnedRows
+from discreet.data.reading import Table
+from discreet.data.rotated import RotatedRows
+from discreet.data.rows import LossSums, Rows
 from discreet.families import family_of
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import model_stage, prior_of
@@ -57,20 +57,26 @@ class Objective:
     quadratic: Floats
 
     @classmethod
-    def of(cls, table: pa.Table, event: ObjectiveEvent, model: Model, released: ReleasedMoments) -> Objective | None:
+    def of(
+        cls, table: pa.Table, event: ObjectiveEvent, model: AuditedModel, released: ReleasedMoments
+    ) -> Objective | None:
         """The objective of a release; None where it cannot be reconstructed."""
-        domain, turned, d, theta = released.domain, event.coordinates, len(event.design), model.theta
+        domain, rotated, d, theta = released.domain, event.coordinates, len(event.design), model.theta
         stage = model_stage(released)
-        exposure = stage.event.coordinates.exposure if stage and isinstance(stage.event.coordinates, Linked) else None
+        exposure = (
+            stage.event.coordinates.exposure
+            if stage and isinstance(stage.event.coordinates, ModelCoordinates)
+            else None
+        )
         used = {exposure, *(domain.column_of[name] for name in event.design)}
         outcomes = [name for name in domain.columns if name not in used]
         if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown
             return None
-        (column,), unread = outcomes, Unread.of(table, domain, 1)
+        (column,), opened = outcomes, Table.of(table, domain, 1)
         family = family_of(event.loss)
         label = family.label(domain, column, model.place)
-        if turned is None:
-            rows = Rows(unread, event.design, column)
+        if rotated is None:
+            rows = Rows(opened, event.design, column)
             weights = np.ones(d) if model.weights is None else model.weights
             return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
         found = released.found
@@ -78,20 +84,20 @@ class Objective:
             theta = stage.event.coordinates.theta.floats[:, 0]
         if found is None or (family.stepped and stage is None):
             return None
-        gamma = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
+        gamma = np.asarray(rotated.radius * np.linalg.solve(rotated.P.floats, theta), dtype=np.float64)
         expected = prior_of(released)
         quadratic = expected.penalties(event, found.rows)
-        rows = TurnedRows(unread, turned, column, exposure=exposure)
+        rows = RotatedRows(opened, rotated, column, exposure=exposure)
         return cls(event, rows, label, gamma, expected.centre, quadratic)
 
-    def _sums(self, theta: Floats) -> Sums:
+    def _sums(self, theta: Floats) -> LossSums:
         return self.rows.sums(self.event.loss, theta, self.label)
 
-    def _left(self, sums: Sums, theta: Floats) -> Floats:
+    def _left(self, sums: LossSums, theta: Floats) -> Floats:
         return -(sums.gradient + self.quadratic * (theta - self.centre)) / self.event.scale
 
     @cached_property
-    def sums(self) -> Sums:
+    def sums(self) -> LossSums:
         """The sums at the minimiser."""
         return self._sums(self.theta)
 
@@ -125,7 +131,7 @@ class Objective:
 
 
 @density_of(ObjectiveEvent)
-def _minimiser(event: ObjectiveEvent, law: Law, shown: Shown) -> Density | None:
+def _minimiser(event: ObjectiveEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     """The density of a minimiser; the l1 weight is 0 for quadratic penalties, else that of a fit without noise."""
     quadratic = event.coordinates is not None or event.target is not None
     lasso = 0.0 if quadratic else shown.unlisted.lasso
@@ -136,7 +142,7 @@ def _minimiser(event: ObjectiveEvent, law: Law, shown: Shown) -> Density | None:
 
 
 @unlisted_of(ObjectiveEvent)
-def _lasso(event: ObjectiveEvent, law: Law, shown: Shown) -> Unlisted:
+def _lasso(event: ObjectiveEvent, law: ReleaseDensity, shown: Shown) -> Unlisted:
     if event.coordinates is not None or shown.model is None:
         return Unlisted()
     own = Objective.of(law.table, event, shown.model, shown.released)

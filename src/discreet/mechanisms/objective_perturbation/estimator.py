@@ -18,7 +18,7 @@ from discreet.mechanisms.objective_perturbation.event import Calibration
 from discreet.mechanisms.objective_perturbation.release import Task
 from discreet.models.perturbed import PerturbedRegressor, one_stage
 from discreet.privacy.guarantee import Guarantee
-from discreet.solve.newton import Penalty
+from discreet.solve.newton import WeightedPenalty
 
 _REASON = (
     "wang2018 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "
@@ -86,7 +86,7 @@ class ObjectivePerturbation(PerturbedRegressor):
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         labels = self.family.labels(domain, outcome)
         if self._paper is None:
-            tasks = one_stage(calibration, self._wish(), labels, self._radius)
+            tasks = one_stage(calibration, self._penalty_spec(), labels, self._radius)
             if self.penalty != "l2" or self._radius is not None:
                 return tasks
             name = domain.entries[domain.target(outcome.name)].name
@@ -97,13 +97,13 @@ class ObjectivePerturbation(PerturbedRegressor):
             return self._code(calibration)
         event = calibration.event(2 * b / e, L * math.sqrt(8 * math.log(2 / d) + 4 * e) / e)
         zero = np.zeros(len(calibration.design))
-        return [Task(label, Penalty(zero + event.modulus, zero), event, self._radius) for label in labels]
+        return [Task(label, WeightedPenalty(zero + event.modulus, zero), event, self._radius) for label in labels]
 
     def _code(self, calibration: Calibration) -> list[Task]:
         """(X'X + 2/e^2 I) theta = (X'y - b)/2, b of sd 2 sqrt(4 log(2/delta) + 2 e)/e^2, |theta| <= radius (E25)."""
         e, zero = calibration.epsilon, np.zeros(len(calibration.design))
         event = calibration.event(2 / e**2, math.sqrt(4 * math.log(2 / calibration.delta) + 2 * e) / e**2)
-        return [Task(lambda y: y / 2, Penalty(zero + event.modulus, zero), event, self._radius)]
+        return [Task(lambda y: y / 2, WeightedPenalty(zero + event.modulus, zero), event, self._radius)]
 
     @property
     def _method(self) -> str:

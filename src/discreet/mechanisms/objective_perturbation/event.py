@@ -45,7 +45,7 @@ _OUTPUT_SHARE = 0.1
 _SIZE = 32.0
 """The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
 
-TURNED_SIZE = 1024.0
+ROTATED_SIZE = 1024.0
 """The bound `_SIZE` in units of u, whose coefficients are those of z times the radius."""
 
 _UNIT = 2.0**-53
@@ -163,13 +163,13 @@ class ObjectiveEvent(Event):
 
     def _norm(self, bounds: Bounds) -> float:
         """The largest norm of a row, in columns or in the coordinates of a stage."""
-        turned = self.coordinates
-        if turned is None:
+        rotated = self.coordinates
+        if rotated is None:
             return bounds.norm(self.design)
-        turned.check(bounds.domain)
-        if turned.design != self.design or len(turned.axes) != len(self.design):
+        rotated.check(bounds.domain)
+        if rotated.design != self.design or len(rotated.axes) != len(self.design):
             raise ValueError("the coordinates of an objective are of other columns than its own")
-        return bounds.norm(turned.axes, turned)
+        return bounds.norm(rotated.axes, rotated)
 
     def check_columns(self, domain: Domain) -> None:
         """Raise a KeyError where it names columns that a domain does not have."""
@@ -187,7 +187,7 @@ class ObjectiveEvent(Event):
     def is_calibrated(self, rows: int | None) -> bool:
         """Whether tolerance and output are those that scale and modulus require, for so many declared rows."""
         facts = self.loss, self.design, self.norm, 1.0, 0.5, self.neighbors, self.noise, rows
-        sizes = _SIZE, TURNED_SIZE
+        sizes = _SIZE, ROTATED_SIZE
         again = [Calibration(*facts, size).event(self.modulus, self.scale) for size in sizes]
         return any(_is_near(self.tolerance, one.tolerance) and _is_near(self.output, one.output) for one in again)
 

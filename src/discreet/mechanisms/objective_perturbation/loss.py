@@ -46,9 +46,9 @@ from discreet.core.rounding import MANY, down
 from discreet.families import Squared
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.per_instance.leverage import LeaveOneOut
-from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
+from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, plane
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy.laws import Law, Point
 
 _LEVELS = 48  # number of levels to which row norms are rounded up
@@ -69,7 +69,7 @@ def _closed(event: ObjectiveEvent) -> bool:
 
 
 @parts_of(ObjectiveEvent, moments=_closed)
-def _objective(event: ObjectiveEvent, facts: Facts) -> list[Part]:
+def _objective(event: ObjectiveEvent, facts: LossFacts) -> list[Part]:
     """Use the closed form where it holds, else the event's bound at the row's own norm."""
     if facts.replaces or event.declared is not None or event.coordinates is not None:
         return own_curve(event, facts)
@@ -82,21 +82,21 @@ def _objective(event: ObjectiveEvent, facts: Facts) -> list[Part]:
     return [_exactly(event, facts, failure), hiding]
 
 
-def _by_norm(event: ObjectiveEvent, facts: Facts, note: str) -> Part:
+def _by_norm(event: ObjectiveEvent, facts: LossFacts, note: str) -> Part:
     X, norms = facts.domain.indices(event.design), event.norm * np.arange(1, _LEVELS + 1) / _LEVELS
     laws: tuple[Law, ...] = (Point(0.0), *(replace(event, norm=float(norm)).law for norm in norms))
 
-    def level(rows: Rows) -> Floats:
+    def level(rows: EncodedRows) -> Floats:
         places = np.searchsorted(norms, down(np.sqrt(rows.norm2(X)), MANY / 16)) + 1.0
         return np.where(rows.norm2(X) > 0, np.minimum(places, _LEVELS), 0.0)
 
     return Part(event.name, level, note=note, laws=laws)
 
 
-def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
+def _exactly(event: ObjectiveEvent, facts: LossFacts, failure: float) -> Part:
     target = str(event.target)
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         return _statistics(facts.leave_one_out(rows, event.design, target, event.modulus))
 
     given = f"up to a probability below {max(failure, 1e-300):.1g} that a prediction leaves the bounds of the loss"
@@ -104,7 +104,7 @@ def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
     return Part(event.name, cost, None, given=given, curve=SquaredCurve(event.scale, failure))
 
 
-def _beyond(event: ObjectiveEvent, facts: Facts) -> float:
+def _beyond(event: ObjectiveEvent, facts: LossFacts) -> float:
     """Bound the probability that some prediction reaches the linear part of the loss; 1 where no bound is known."""
     fit = facts.ridge(event.design, str(event.target), event.modulus)
     X, y = span(facts.domain.indices(event.design)), facts.domain.indices([str(event.target)])[0]
@@ -115,7 +115,7 @@ def _beyond(event: ObjectiveEvent, facts: Facts) -> float:
     if rough <= _SHARE * facts.certificate.guarantee.delta:
         return rough
 
-    def look(rows: Rows) -> Floats:
+    def look(rows: EncodedRows) -> Floats:
         x = rows.Z[:, X]
         u, eta = x @ fit.inverse, x @ fit.theta
         m, norm = np.einsum("ij,ij->i", u, x), np.sqrt(np.einsum("ij,ij->i", u, u))

@@ -23,7 +23,7 @@ from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent, most_rows
 from discreet.released.certificate import Certificate
-from discreet.solve.newton import Penalty, minimise
+from discreet.solve.newton import WeightedPenalty, minimise
 
 _GRID_BITS = 36
 """The noise in the objective is rounded to 2^-36 of its sd."""
@@ -40,7 +40,7 @@ class Task:
     """
 
     label: Callable[[Floats], Floats]
-    penalty: Penalty
+    penalty: WeightedPenalty
     event: ObjectiveEvent
     radius: float | None = None
     centre: Floats | None = None
@@ -135,7 +135,7 @@ def _reach(event: ObjectiveEvent, d: int) -> float:
     return event.output * longest + event.tolerance / event.modulus
 
 
-def _sparse(theta: Floats, event: ObjectiveEvent, penalty: Penalty) -> Floats:
+def _sparse(theta: Floats, event: ObjectiveEvent, penalty: WeightedPenalty) -> Floats:
     """Set coefficients under an l1 norm to 0 where they are within the noise on the result."""
     sd = event.output * (1.0 if event.noise == "gaussian" else math.sqrt(len(theta) + 1))
     return np.where((penalty.l1 > 0) & (np.abs(theta) <= 8 * sd), 0.0, theta)

@@ -25,7 +25,7 @@ from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.output_perturbation.event import POWERS, SHAPES, OutputPlan, Shape, sensitivity
 from discreet.mechanisms.output_perturbation.release import release_shaped
 from discreet.mechanisms.posterior_sampling.adaptive_event import eigenvalue_change, quantile
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
@@ -40,7 +40,7 @@ FAILURE = 0.05
 _GRID = np.geomspace(1e-2, 1e7, 361)
 
 
-class Plan(OutputPlan):
+class OutputPerturbationPlan(OutputPlan):
     """The plan of the stages, and the rule that chooses lambda."""
 
     def penalty(self, lt: float) -> float:
@@ -65,7 +65,9 @@ class Plan(OutputPlan):
         return found
 
 
-def plan(shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: int, rows: float, change: float) -> Plan:
+def plan(
+    shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: int, rows: float, change: float
+) -> OutputPerturbationPlan:
     """Divide an add-remove promise, from public facts.
 
     Parameters
@@ -92,7 +94,7 @@ def plan(shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: i
     left = 1 - EIGENVALUE_SHARE - NORM_SHARE - gram
     shares = {"mu1": EIGENVALUE_SHARE, "mu2": NORM_SHARE, "mu_gram": gram, "mu_o": left}
     mus = {name: mu * math.sqrt(share) for name, share in shares.items()}
-    return Plan(shape=shape, B=B, Y=Y, d=d, rows=rows, change=change, failure=failure, **mus)
+    return OutputPerturbationPlan(shape=shape, B=B, Y=Y, d=d, rows=rows, change=change, failure=failure, **mus)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,11 +136,11 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         checks.choice("shape", self.shape, SHAPES)
         return super()._check()
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        subject, promise = self._subject(moments.domain, asked), asked.promise
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        subject, promise = self._subject(moments.domain, spec), spec.promise
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         d, B = len(subject.design), subject.norm
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
         planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]
         certificate, theta = release_shaped(moments, subject, planned, self._session(promise))
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)

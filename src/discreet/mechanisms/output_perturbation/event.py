@@ -97,8 +97,8 @@ class OutputEvent(StagedEvent):
         if self.shape != "isotropic" and len(self.root) == d * d:
             C = np.reshape(self.root, (d, d))
             values = np.linalg.eigvalsh(C)
-            turned = np.abs(C - C.T).max() > _ROOT * np.abs(C).max()
-            if turned or values[0] <= 0 or not math.isclose(values[-1], self.stretch, rel_tol=_ROOT):
+            asymmetric = np.abs(C - C.T).max() > _ROOT * np.abs(C).max()
+            if asymmetric or values[0] <= 0 or not math.isclose(values[-1], self.stretch, rel_tol=_ROOT):
                 return "the shape of the noise is no root of a matrix with the listed norm"
         return super().impossible()
 

@@ -17,17 +17,17 @@ from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session
 from discreet.mechanisms.output_perturbation.event import OutputEvent, OutputPlan, output_change, root
 from discreet.mechanisms.posterior_sampling.adaptive_event import norm_change, quantile
-from discreet.mechanisms.posterior_sampling.release import Ridge, Subject
+from discreet.mechanisms.posterior_sampling.release import BoundedRidge, StagedSubject
 from discreet.privacy.ops import coefficient_bound
 from discreet.released.certificate import Certificate
 
 
 @np.errstate(**SILENT)
 def release_shaped(
-    moments: Moments, subject: Subject, plan: OutputPlan, session: Session
+    moments: Moments, subject: StagedSubject, plan: OutputPlan, session: Session
 ) -> tuple[Certificate, Floats]:
     """Release the least eigenvalue, X'X if the shape needs it, the norm of the coefficients, and the coefficients."""
-    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    ridge = BoundedRidge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
         B, d = plan.B, plan.d

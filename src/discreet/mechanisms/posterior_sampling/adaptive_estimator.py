@@ -30,10 +30,15 @@ from discreet.core.rounding import FEW, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
-from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptivePlan, Penalty, eigenvalue_change, quantile
+from discreet.mechanisms.posterior_sampling.adaptive_event import (
+    AdaptivePlan,
+    EigenvaluePenalty,
+    eigenvalue_change,
+    quantile,
+)
 from discreet.mechanisms.posterior_sampling.estimator import argmin, spread
-from discreet.mechanisms.posterior_sampling.release import Printed, Subject, release_adaptive, release_printed
-from discreet.models.base import Asked
+from discreet.mechanisms.posterior_sampling.release import Printed, StagedSubject, release_adaptive, release_printed
+from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
@@ -63,7 +68,7 @@ _GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(AdaptivePlan):
+class AdaOPSPlan(AdaptivePlan):
     """Everything that is fixed before the data are read, and the steps that follow from it."""
 
     kappa: float | None
@@ -74,7 +79,7 @@ class Plan(AdaptivePlan):
         """The mu of the two releases and the draw together."""
         return gdp.compose([self.mu1, self.mu2, self.mu_o])
 
-    def penalty(self, eigenvalue: float) -> Penalty:
+    def penalty(self, eigenvalue: float) -> EigenvaluePenalty:
         """Steps 1 and 2: lambda from the released (noisy) least eigenvalue.
 
         On a public grid, lambda minimises (v/(v + lambda)) (d/gamma + lambda (Y/B)^2), v = n_max B^2/d, with gamma as
@@ -96,9 +101,9 @@ class Plan(AdaptivePlan):
         h = lambda_ + lt
         m = self.B**2 / h
         s = math.log1p(m)
-        return Penalty(lt, lambda_, h, m, s, s / self.mu2 if self.mu2 else 0.0)
+        return EigenvaluePenalty(lt, lambda_, h, m, s, s / self.mu2 if self.mu2 else 0.0)
 
-    def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
+    def residual_bound(self, penalty: EigenvaluePenalty, log_norm: float | None = None) -> float:
         """Step 3: a bound on every residual, from the released (noisy) log(Y + B norm(theta)) or from public facts."""
         cap = coefficient_bound(penalty.lambda_, self.n_max, self.B, self.Y, penalty.lt)
         public = self.Y + self.B * cap
@@ -106,7 +111,7 @@ class Plan(AdaptivePlan):
             return public
         return min(public, math.exp(log_norm + penalty.s2 * quantile(self.delta_b) + penalty.s))
 
-    def precision(self, penalty: Penalty, residual: float) -> float:
+    def precision(self, penalty: EigenvaluePenalty, residual: float) -> float:
         """Step 4: the largest gamma that keeps the declared promise."""
         rho = gaussian_residual_limit(self.mu_o, self.delta_o, penalty.leverage)
         return down((rho / residual) ** 2, FEW)
@@ -124,7 +129,7 @@ def plan(
     neighbors: Neighbors = "add-remove",
     eigenvalue_sensitivity: float | None = None,
     reserve: float = 0.0,
-) -> Plan:
+) -> AdaOPSPlan:
     """Divide a promise among the stages, from public facts.
 
     Parameters
@@ -164,14 +169,14 @@ def plan(
     return made
 
 
-def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) -> Plan:
+def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) -> AdaOPSPlan:
     """The shares above; with kappa, that of the norm goes to the draw."""
     norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
     delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
     mu = down(gdp.mu(epsilon, down(delta - delta_a - delta_b - delta_o)))
     mu *= math.sqrt(1 - reserve)
     mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
-    return Plan(
+    return AdaOPSPlan(
         mu1=mu * math.sqrt(EIGENVALUE_SHARE),
         mu2=mu * math.sqrt(norm_share),
         mu_o=mu_o,
@@ -183,7 +188,7 @@ def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) 
     )
 
 
-def _least_bound(plan: Plan, lt: float) -> float:
+def _least_bound(plan: AdaOPSPlan, lt: float) -> float:
     """The lambda with the least bound on the error among those that make the draw feasible."""
     B2 = plan.B**2
     floor = max(0.0, 1.05 * plan.h_min - lt, B2 / GOLDEN - lt)
@@ -201,7 +206,7 @@ def _least_bound(plan: Plan, lt: float) -> float:
     return float(lambdas[np.argmin(bound)])
 
 
-def _check_kappa(plan: Plan) -> None:
+def _check_kappa(plan: AdaOPSPlan) -> None:
     if plan.n_max == math.inf:
         raise ParameterError("kappa needs n_max, the declared number of rows: h is n_max B^2/(kappa d).")
     assert plan.kappa is not None
@@ -213,8 +218,8 @@ def _check_kappa(plan: Plan) -> None:
         )
 
 
-def _default_kappa(plan: Plan) -> float:
-    """The kappa with the least bound on the error, as in `Plan.penalty`, if all of h is penalty.
+def _default_kappa(plan: AdaOPSPlan) -> float:
+    """The kappa with the least bound on the error, as in `AdaOPSPlan.penalty`, if all of h is penalty.
 
     The plan without kappa leaves a little less for the draw, so every kappa here is feasible.
     """
@@ -381,8 +386,8 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             raise ParameterError('published="wang2018-code" needs rows=, as the code uses the number of rows.')
         return promise
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        subject, promise = self._subject(moments.domain, asked), asked.promise
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        subject, promise = self._subject(moments.domain, spec), spec.promise
         if self._paper is None:
             planned = self._plan(subject, promise)
             mu_out = planned.mu * math.sqrt(0.98 * RESERVE / (1 - RESERVE))
@@ -391,9 +396,9 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             stages = self._printed(subject, promise)
             reason = E6 if self._paper == "wang2017" else E5
             certificate, theta = release_printed(moments, subject, stages, self._session(promise, reason))
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)
 
-    def _plan(self, subject: Subject, promise: Guarantee) -> Plan:
+    def _plan(self, subject: StagedSubject, promise: Guarantee) -> AdaOPSPlan:
         d, B = len(subject.design), subject.norm
         facts: dict[str, Any] = {
             "B": B,
@@ -407,7 +412,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             facts["kappa"] = self.kappa or _default_kappa(plan(promise.epsilon, promise.delta, **facts))
         return plan(promise.epsilon, promise.delta, **facts)
 
-    def _printed(self, subject: Subject, promise: Guarantee) -> Printed:
+    def _printed(self, subject: StagedSubject, promise: Guarantee) -> Printed:
         """The stages of the paper; the noise on the eigenvalue is as printed, which lacks B^2 in wang2018 (E5)."""
         e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
         if self._paper == "wang2017":
@@ -445,7 +450,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
 
         return Printed(math.sqrt(log) / (e / 4), penalty, norm_sd, gamma, code=True)
 
-    def _printed_kappa(self, subject: Subject, promise: Guarantee) -> Printed:
+    def _printed_kappa(self, subject: StagedSubject, promise: Guarantee) -> Printed:
         e, delta, d, B = promise.epsilon, promise.delta, len(subject.design), subject.norm
         rows = int(subject.rows or 0)
         limit = kappa_limit(e, delta, rows, d)

@@ -167,7 +167,7 @@ class AdaptiveEvent(StagedEvent):
 
 
 @dataclass(frozen=True)
-class Penalty:
+class EigenvaluePenalty:
     """Public parameters that follow from the released eigenvalue."""
 
     lt: float
@@ -200,15 +200,15 @@ class AdaptivePlan(ABC):
         return self.eigenvalue_sensitivity / self.mu1
 
     @abstractmethod
-    def penalty(self, eigenvalue: float) -> Penalty:
+    def penalty(self, eigenvalue: float) -> EigenvaluePenalty:
         """The penalty lambda from the released least eigenvalue."""
 
     @abstractmethod
-    def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
+    def residual_bound(self, penalty: EigenvaluePenalty, log_norm: float | None = None) -> float:
         """A bound on every residual, from the released log(Y + B norm(theta)) or from public facts."""
 
     @abstractmethod
-    def precision(self, penalty: Penalty, residual: float) -> float:
+    def precision(self, penalty: EigenvaluePenalty, residual: float) -> float:
         """The largest gamma that keeps the declared promise."""
 
 

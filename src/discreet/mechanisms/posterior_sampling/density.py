@@ -8,24 +8,24 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.audit.densities import Density, Shown, normal, truncated
-from discreet.audit.laws import Law, Ridge, density_of
+from discreet.audit.laws import AuditedRidge, ReleaseDensity, density_of
 from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent, StagedEvent
 from discreet.mechanisms.posterior_sampling.event import BallEvent, PosteriorEvent, PrintedEvent
 
 
 @density_of(PosteriorEvent)
-def _sample(event: PosteriorEvent, law: Law, shown: Shown) -> Density:
+def _sample(event: PosteriorEvent, law: ReleaseDensity, shown: Shown) -> Density:
     return _drawn(fit_of(event, law, shown), event.gamma, shown)
 
 
 @density_of(AdaptiveEvent)
-def _adaptive(event: AdaptiveEvent, law: Law, shown: Shown) -> Density:
+def _adaptive(event: AdaptiveEvent, law: ReleaseDensity, shown: Shown) -> Density:
     fit = fit_of(event, law, shown)
     return before(event, fit) + _drawn(fit, event.gamma, shown)
 
 
 @density_of(PrintedEvent)
-def _printed(event: PrintedEvent, law: Law, shown: Shown) -> Density | None:
+def _printed(event: PrintedEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     """The density of one coefficient; a paper's code draws several with another covariance than stated."""
     if len(shown.theta) > 1:
         return None
@@ -34,7 +34,7 @@ def _printed(event: PrintedEvent, law: Law, shown: Shown) -> Density | None:
 
 
 @density_of(BallEvent)
-def _in_ball(event: BallEvent, law: Law, shown: Shown) -> Density | None:
+def _in_ball(event: BallEvent, law: ReleaseDensity, shown: Shown) -> Density | None:
     """The density of one coefficient that is restricted to [-radius, radius]."""
     if len(shown.theta) > 1:
         return None
@@ -44,12 +44,12 @@ def _in_ball(event: BallEvent, law: Law, shown: Shown) -> Density | None:
     return truncated(float(shown.theta[0]), float(mean), float(sd), event.radius)
 
 
-def fit_of(event: PosteriorEvent | StagedEvent | PrintedEvent, law: Law, shown: Shown) -> Ridge:
+def fit_of(event: PosteriorEvent | StagedEvent | PrintedEvent, law: ReleaseDensity, shown: Shown) -> AuditedRidge:
     """The exact ridge fit of the table."""
     return law.ridge(event.design, event.target, event.penalty, shown.domain)
 
 
-def before(event: StagedEvent, fit: Ridge) -> Density:
+def before(event: StagedEvent, fit: AuditedRidge) -> Density:
     """The density of the least eigenvalue and the norm, which are released before the coefficients."""
     found = normal((event.eigenvalue - fit.least) / event.eigenvalue_sd)
     if event.log_norm is None or event.norm_sd is None:
@@ -58,6 +58,6 @@ def before(event: StagedEvent, fit: Ridge) -> Density:
     return found + normal((event.log_norm - norm) / event.norm_sd)
 
 
-def _drawn(fit: Ridge, gamma: float, shown: Shown) -> Density:
+def _drawn(fit: AuditedRidge, gamma: float, shown: Shown) -> Density:
     R = np.linalg.cholesky(gamma * fit.hessian)
     return normal(R.T @ (shown.theta - fit.theta), float(np.log(np.diag(R)).sum()))

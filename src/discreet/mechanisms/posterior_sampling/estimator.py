@@ -39,12 +39,12 @@ from discreet.mechanisms.posterior_sampling.event import (
 )
 from discreet.mechanisms.posterior_sampling.release import (
     Printed,
-    Subject,
+    StagedSubject,
     release_in_ball,
     release_posterior,
     release_printed,
 )
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
@@ -80,7 +80,7 @@ class PublicFacts:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class PosteriorCalibration:
     """Parameters of one posterior sample, and the largest leverage and residual that a row can have."""
 
     lambda_: float
@@ -89,7 +89,7 @@ class Calibration:
     residual: float
 
 
-def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
+def calibrate(facts: PublicFacts, lambda_: float) -> PosteriorCalibration:
     """The largest gamma for a given lambda: every box must keep the promise.
 
     Examples
@@ -111,10 +111,10 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
             f"lambda_={lambda_:g} is too small for this promise: even a flat draw (gamma near 0) tells too much. "
             f"Take it above {needed:.4g}."
         )
-    return Calibration(lambda_, down(float(np.min(rho / R)) ** 2), top, float(R.max()))
+    return PosteriorCalibration(lambda_, down(float(np.min(rho / R)) ** 2), top, float(R.max()))
 
 
-def diffuse(facts: PublicFacts) -> Calibration:
+def diffuse(facts: PublicFacts) -> PosteriorCalibration:
     """Twice the least feasible lambda; the rest of the budget goes into gamma.
 
     wang2018 takes lambda = (1 + log(2/delta)) B^2/epsilon, twice the value at which its own bound becomes infeasible.
@@ -128,7 +128,7 @@ def diffuse(facts: PublicFacts) -> Calibration:
 
 
 @lru_cache(maxsize=64)
-def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
+def concentrated(facts: PublicFacts, gamma: float | None = None) -> PosteriorCalibration:
     """A fixed gamma (1/Y^2, the likelihood's own scale) and the least lambda that keeps the promise.
 
     Examples
@@ -149,7 +149,7 @@ def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
 
 
 @lru_cache(maxsize=64)
-def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
+def balanced(facts: PublicFacts, coef_norm: float | None = None) -> PosteriorCalibration:
     """The lambda that minimises k (R/rho)^2 + lambda `coef_norm`^2, wang2018's bound (24) on the excess error.
 
     R and rho are those of the largest residual and leverage; k = d/2 + sqrt(d log(1/varrho)) + log(1/varrho).
@@ -170,7 +170,7 @@ def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
 
 
 @lru_cache(maxsize=64)
-def conservative(facts: PublicFacts) -> Calibration:
+def conservative(facts: PublicFacts) -> PosteriorCalibration:
     """The lambda that minimises k B^2/rho(lambda)^2 + lambda: no guess of the coefficients' norm is needed.
 
     The ridge coefficients are no longer than the least-squares ones, theta, so both terms of the bound are at most
@@ -184,7 +184,9 @@ def conservative(facts: PublicFacts) -> Calibration:
     return _minimised(facts, lambda lambda_, rho: spread(facts.d) * (facts.B / rho) ** 2 + lambda_)
 
 
-def pure(epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors = "add-remove") -> Calibration:
+def pure(
+    epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors = "add-remove"
+) -> PosteriorCalibration:
     """The gamma of a posterior sample **restricted to norm(theta) <= radius** that is epsilon-private, delta = 0.
 
     By the exponential mechanism: gamma (y - x'theta)^2/2 lies between 0 and c = gamma (Y + B radius)^2/2. One row
@@ -198,7 +200,7 @@ def pure(epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors
     """
     R = checks.positive("Y", Y) + checks.positive("B", B) * checks.positive("radius", radius)
     steps = 1 if checks.neighbors(neighbors) == "add-remove" else 2
-    return Calibration(0.0, down(2 * checks.positive("epsilon", epsilon) / (steps * R**2), FEW), math.inf, R)
+    return PosteriorCalibration(0.0, down(2 * checks.positive("epsilon", epsilon) / (steps * R**2), FEW), math.inf, R)
 
 
 def spread(d: int) -> float:
@@ -206,7 +208,7 @@ def spread(d: int) -> float:
     return d / 2 + math.sqrt(d * math.log(1 / VARRHO)) + math.log(1 / VARRHO)
 
 
-def _minimised(facts: PublicFacts, bound: Callable[[Floats, Floats], Floats]) -> Calibration:
+def _minimised(facts: PublicFacts, bound: Callable[[Floats, Floats], Floats]) -> PosteriorCalibration:
     """Calibrate at the point of a fine grid of lambdas above the least feasible one where the bound is least."""
     least = facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
     lambdas = least * _GRID
@@ -216,7 +218,7 @@ def _minimised(facts: PublicFacts, bound: Callable[[Floats, Floats], Floats]) ->
     return calibrate(facts, float(lambdas[useful][np.argmin(values)]))
 
 
-CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
+CALIBRATIONS: dict[str, Callable[[PublicFacts], PosteriorCalibration]] = {
     "diffuse": diffuse,
     "concentrated": concentrated,
     "balanced": balanced,
@@ -224,7 +226,7 @@ CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
 }
 
 
-def printed(facts: PublicFacts, calibration: str) -> Calibration:
+def printed(facts: PublicFacts, calibration: str) -> PosteriorCalibration:
     """The printed lambda and gamma of wang2018, appendix F: diffuse, concentrated, balanced (B = Y/B), conservative.
 
     Its privacy claim does not hold (E1, E2); kept so that the paper's figures can be reproduced.
@@ -256,7 +258,7 @@ def printed(facts: PublicFacts, calibration: str) -> Calibration:
     return _calibration(facts, lambda_, (root / _lipschitz(facts, lambda_)) ** 2)
 
 
-def coded(facts: PublicFacts, calibration: str) -> Calibration:
+def coded(facts: PublicFacts, calibration: str) -> PosteriorCalibration:
     """The lambda and gamma of wang2018's code, for B = Y = 1; the code also draws with X'X + I for X'X (E25).
 
     C1 has min(epsilon/2, sqrt(epsilon/2)) for epsilon; lambda is in closed form, a minimiser of (24) without the 1 in
@@ -276,14 +278,14 @@ def coded(facts: PublicFacts, calibration: str) -> Calibration:
         lambda_ = (b + math.sqrt(b * b + 8 * epsilon * n)) / (2 * epsilon)
         if lambda_ > n / 2:
             lambda_ = ((math.sqrt(log) + math.sqrt(max(log - epsilon, 0.0))) / epsilon) ** 2
-        return Calibration(lambda_, 1.0, 1 / lambda_, _coded_lipschitz(n, lambda_))
+        return PosteriorCalibration(lambda_, 1.0, 1 / lambda_, _coded_lipschitz(n, lambda_))
     C1 = spread(facts.d) * log / min(epsilon / 2, math.sqrt(epsilon / 2)) ** 2
     wished = {"diffuse": 0.0, "balanced": (C1 * n / 2) ** (1 / 3), "conservative": math.sqrt(C1)}[calibration]
     lambda_ = max(wished, (1 + log) / epsilon)
     L = _coded_lipschitz(n, lambda_)
     a, b = L**2 / (lambda_ + 1), L * math.sqrt(log / lambda_)
     c = (1 + log) / (2 * lambda_) - epsilon
-    return Calibration(lambda_, (-2 * c / (b + math.sqrt(b * b - 4 * a * c))) ** 2, 1 / lambda_, L)
+    return PosteriorCalibration(lambda_, (-2 * c / (b + math.sqrt(b * b - 4 * a * c))) ** 2, 1 / lambda_, L)
 
 
 def _coded_lipschitz(n: float, lambda_: float) -> float:
@@ -303,8 +305,8 @@ def remark_11(facts: PublicFacts, lambda_: float, gamma: float) -> float:
     return linear + gamma * L**2 / (2 * (lambda_ + B2)) + (1 + log) * B2 / (2 * lambda_)
 
 
-def _calibration(facts: PublicFacts, lambda_: float, gamma: float) -> Calibration:
-    return Calibration(lambda_, gamma, facts.B**2 / lambda_, _lipschitz(facts, lambda_) / facts.B)
+def _calibration(facts: PublicFacts, lambda_: float, gamma: float) -> PosteriorCalibration:
+    return PosteriorCalibration(lambda_, gamma, facts.B**2 / lambda_, _lipschitz(facts, lambda_) / facts.B)
 
 
 def argmin(function: Callable[[float], float], least: float) -> float:
@@ -396,8 +398,8 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
             raise ParameterError("published= has no pure epsilon; leave one of published= and calibration='pure' out.")
         return promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        subject, promise = self._subject(moments.domain, asked), asked.promise
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        subject, promise = self._subject(moments.domain, spec), spec.promise
         session = self._session(promise, {None: None, "wang2018": E1, "wang2018-code": E25}[self._paper])
         if self.calibration == PURE:
             certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
@@ -405,9 +407,9 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
             certificate, theta = release_printed(moments, subject, self._code(subject, promise), session)
         else:
             certificate, theta = release_posterior(moments, self._event(subject, promise), session)
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)
 
-    def _pure_event(self, subject: Subject, promise: Guarantee) -> BallEvent:
+    def _pure_event(self, subject: StagedSubject, promise: Guarantee) -> BallEvent:
         """The event: gamma by the exponential mechanism, and a prior of sd `radius`, hardly truncated."""
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         radius = 1.0 if self.radius is None else float(self.radius)
@@ -415,14 +417,14 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         gamma = down(found.gamma, _MARGIN)
         return BallEvent(**facts, radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
 
-    def _code(self, subject: Subject, promise: Guarantee) -> Printed:
+    def _code(self, subject: StagedSubject, promise: Guarantee) -> Printed:
         facts = PublicFacts(
             epsilon=promise.epsilon, delta=promise.delta, B=1, Y=1, n_max=int(subject.rows or 0), d=len(subject.design)
         )
         found = coded(facts, self.calibration)
         return Printed(None, lambda _: (found.lambda_, found.lambda_), None, lambda *_: found.gamma, code=True)
 
-    def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
+    def _event(self, subject: StagedSubject, promise: Guarantee) -> PosteriorEvent:
         """The event: penalty and precision from public facts, and noise on the result that hides rounding errors."""
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA

@@ -28,9 +28,9 @@ from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent,
 from discreet.mechanisms.posterior_sampling.event import BallEvent, PosteriorEvent, tolerance
 from discreet.per_instance.curves import normal_points
 from discreet.per_instance.mechanisms.gaussian import of_block
-from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
+from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, line, nearly_linear
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.laws import Law, Point, gaussian_curve
@@ -48,7 +48,7 @@ _NEAR_0 = 1 + 1e-3  # exceeds the error of the integral for tiny residuals, rho 
 
 
 @parts_of(PosteriorEvent, moments=lambda event: event.neighbors == "add-remove")
-def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
+def _posterior(event: PosteriorEvent, facts: LossFacts) -> list[Part]:
     """Use the exact curve of the row, and add the cost of hiding rounding errors as the certificate does."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
@@ -58,7 +58,7 @@ def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
 
 
 @parts_of(AdaptiveEvent, moments=lambda event: event.neighbors == "add-remove")
-def _adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
+def _adaptive(event: AdaptiveEvent, facts: LossFacts) -> list[Part]:
     """List the two releases, the sample, and the noise that hides its rounding errors."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
@@ -71,7 +71,7 @@ def _adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
 
 
 @parts_of(BallEvent)
-def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
+def _in_ball(event: BallEvent, facts: LossFacts) -> list[Part]:
     """Bound the pure epsilon of a row by (|y| + |x| radius)^2 gamma/2, rounded up to one of some levels."""
     if facts.replaces:
         return own_curve(event, facts)
@@ -79,7 +79,7 @@ def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
     sizes = (event.outcome + event.norm * event.radius) * np.arange(1, _LEVELS + 1) / _LEVELS
     laws: tuple[Law, ...] = (Point(0.0), *(Point(up(event.gamma * size**2 / 2)) for size in sizes.tolist()))
 
-    def level(rows: Rows) -> Floats:
+    def level(rows: EncodedRows) -> Floats:
         size = np.abs(rows.Z[:, y]) + np.sqrt(rows.norm2(X)) * event.radius
         places = np.searchsorted(sizes, down(size, FEW)) + 1.0
         return np.where(size > 0, np.minimum(places, _LEVELS), 0.0)
@@ -88,7 +88,7 @@ def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
     return [Part(event.name, level, note=note, laws=laws)]
 
 
-def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) -> float:
+def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: LossFacts, h: float) -> float:
     """Bound the rounding errors of the draw for this table and its neighbours, instead of for every table."""
     fit, d, B = facts.ridge(event.design, event.target, event.penalty), len(event.design), event.norm
     h = max(h, float(fit.values[0]) + event.penalty - (0.0 if facts.adding else B**2))
@@ -97,20 +97,20 @@ def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) ->
     return min(event.tolerance, tolerance(d, float(np.trace(fit.H)) + B**2, h, size + moved, event.gamma))
 
 
-def _draw(event: PosteriorEvent | AdaptiveEvent, facts: Facts, curve: PosteriorCurve, given: str = "") -> Part:
+def _draw(event: PosteriorEvent | AdaptiveEvent, facts: LossFacts, curve: PosteriorCurve, given: str = "") -> Part:
     """Describe the sample by leave-one-out m and r; the worst row has the largest norm and the largest residual."""
     fit = facts.ridge(event.design, event.target, event.penalty)
     B, Y = event.norm, event.outcome
     corner = np.array([B**2 / (fit.values[0] + event.penalty), Y + B * float(np.linalg.norm(fit.theta))])
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         found = facts.leave_one_out(rows, event.design, event.target, event.penalty)
         return np.stack([found.leverage, found.residual])
 
     return Part("posterior sample", cost, corner, given=given, curve=curve)
 
 
-def stages(event: StagedEvent, facts: Facts) -> list[Part]:
+def stages(event: StagedEvent, facts: LossFacts) -> list[Part]:
     """List the least eigenvalue, and log(Y + B |theta|) if it was released."""
     found = [of_block(Block("eigenvalue", event.design, (), event.eigenvalue_sd), facts)]
     if event.norm_sd is None:
@@ -119,7 +119,7 @@ def stages(event: StagedEvent, facts: Facts) -> list[Part]:
     worst = log_norm_change(event)
     error = worst - math.log1p(B**2 / event.h)
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         one = facts.leave_one_out(rows, event.design, event.target, event.penalty)
         moved = np.abs(np.log((Y + B * one.coef_norm_with) / (Y + B * one.coef_norm_without)))
         return ((moved + error * rows.present) / sd) ** 2

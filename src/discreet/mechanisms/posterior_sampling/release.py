@@ -40,7 +40,7 @@ from discreet.statistics.eigenvalue import MAX_ROWS
 _UNIT = 2.0**-53
 
 
-class Ridge:
+class BoundedRidge:
     """Ridge coefficients of exact moments, with rounding errors bounded; **confidential**.
 
     Parameters
@@ -63,7 +63,7 @@ class Ridge:
         self.S, self.b = S[:-1, :-1], S[:-1, -1]
 
     def __repr__(self) -> str:
-        return f"Ridge({self.d} coordinates, confidential)"
+        return f"BoundedRidge({self.d} coordinates, confidential)"
 
     def least_eigenvalue(self) -> float:
         """The least eigenvalue of X'X, in floating point."""
@@ -106,7 +106,7 @@ class Ridge:
 @np.errstate(**SILENT)
 def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
     """Release one posterior sample with a penalty and a precision from public facts."""
-    ridge = Ridge(moments, event.design, event.target, event.rows)
+    ridge = BoundedRidge(moments, event.design, event.target, event.rows)
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
@@ -129,7 +129,7 @@ def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tup
 
 
 @dataclass(frozen=True)
-class Subject:
+class StagedSubject:
     """The subject of a staged release: regressors, outcome, and the facts that an event lists about them."""
 
     design: tuple[str, ...]
@@ -146,10 +146,10 @@ class Subject:
 
 @np.errstate(**SILENT)
 def release_adaptive(
-    moments: Moments, subject: Subject, plan: AdaptivePlan, mu_out: float, session: Session
+    moments: Moments, subject: StagedSubject, plan: AdaptivePlan, mu_out: float, session: Session
 ) -> tuple[Certificate, Floats]:
     """Run AdaOPS: release the least eigenvalue, the norm of the coefficients, and a posterior sample."""
-    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    ridge = BoundedRidge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
         B, d = plan.B, plan.d
@@ -205,10 +205,10 @@ class Printed:
 
 @np.errstate(**SILENT)
 def release_printed(
-    moments: Moments, subject: Subject, stages: Printed, session: Session
+    moments: Moments, subject: StagedSubject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:
     """Release by OPS or AdaOPS with a paper's constants: a draw in floating point, without any promise."""
-    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    ridge = BoundedRidge(moments, subject.design, subject.target, subject.rows)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
         extra, eigenvalue = 1.0 if stages.code else 0.0, 0.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.audit.densities import Density, Shown
-from discreet.audit.laws import Law, density_of, sums_density
+from discreet.audit.laws import ReleaseDensity, density_of, sums_density
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
 
 density_of(PublicOutcomesEvent)(sums_density)
 
 
 @density_of(SampledEvent)
-def _sampled(event: SampledEvent, law: Law, shown: Shown) -> Density:
+def _sampled(event: SampledEvent, law: ReleaseDensity, shown: Shown) -> Density:
     """The noise of sums to which no row contributes, whichever rows are drawn."""
     noise = []
     sums = law.sums(event, shown.released.certificate)

@@ -24,16 +24,16 @@ from discreet.core.checks import Neighbors
 from discreet.core.old_keywords import accepts_old_keywords
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.data.reading import Progress, Unread
+from discreet.data.reading import Progress, Table
 from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.drivers.run import release_moments
-from discreet.drivers.sources import MomentsSource, SampledSource, Source
+from discreet.drivers.sources import MomentsSource, SampledSource, StatisticSource
 from discreet.errors import ParameterError
 from discreet.gate.session import promised
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.models.linear import DPLinearRegression, MomentsRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.base import BlockEvent
@@ -46,7 +46,7 @@ from discreet.released.equations import normal_equations
 from discreet.results.models import Solve
 from discreet.results.results import Results
 from discreet.solve.equations import NormalEquations
-from discreet.solve.projection import Spectrum, project
+from discreet.solve.projection import OutcomeSpectrum, project
 
 E16 = (
     "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "
@@ -160,7 +160,7 @@ class ReuseCov(MomentsRegressor):
         self._refuse_unit(moments.domain)
         targets = moments.targets if targets is None else targets
         names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
-        return self._fit_public(MomentsSource(moments), Asked(tuple(targets), names, promise, several=True), None)
+        return self._fit_public(MomentsSource(moments), FitSpec(tuple(targets), names, promise, several=True), None)
 
     # ---------------------------------------------------------------- what is released
 
@@ -193,21 +193,21 @@ class ReuseCov(MomentsRegressor):
                 "outcomes are public, is proven for rows that count alike, one a person. Leave them out."
             )
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        outcomes = outcome_names(table.domain, asked.targets)
-        table.domain.design_names(asked.features)
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
+        outcomes = outcome_names(table.domain, spec.targets)
+        table.domain.design_names(spec.features)
         public = PublicOutcomes.of(table, outcomes) if self.association == "projection" else None
         if self.subsample is None:
-            return self._fit_public(MomentsSource(summed(table, asked.targets)), asked, public)
-        return self._fit_public(SampledSource(table, asked.targets, self.subsample), asked, public)
+            return self._fit_public(MomentsSource(summed(table, spec.targets)), spec, public)
+        return self._fit_public(SampledSource(table, spec.targets, self.subsample), spec, public)
 
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        return self._fit_public(MomentsSource(moments), asked, None)
+    def _fit(self, moments: Moments, spec: FitSpec) -> Self:
+        return self._fit_public(MomentsSource(moments), spec, None)
 
-    def _fit_public(self, source: Source, asked: Asked, public: PublicOutcomes | None) -> Self:
+    def _fit_public(self, source: StatisticSource, spec: FitSpec, public: PublicOutcomes | None) -> Self:
         """Release and fit, using what is known of public outcomes."""
-        domain, features, promise = source.domain, asked.features, asked.promise
-        design, outcomes = domain.design_names(features), outcome_names(domain, asked.targets)
+        domain, features, promise = source.domain, spec.features, spec.promise
+        design, outcomes = domain.design_names(features), outcome_names(domain, spec.targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)
@@ -219,10 +219,10 @@ class ReuseCov(MomentsRegressor):
             session = self._session(promise, reason)
             recipe = Fixed(session.facts(domain), events)
         released = release_moments(recipe, source, session)
-        raw = normal_equations(released, asked.targets, features)
+        raw = normal_equations(released, spec.targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
-        return self._fit_equations(released, e, raw, asked, self.solve, self.alpha)
+        return self._fit_equations(released, e, raw, spec, self.solve, self.alpha)
 
 
 # ---------------------------------------------------------------- the budget's split, and what public outcomes tell
@@ -258,9 +258,9 @@ def with_squares(e: NormalEquations, public: PublicOutcomes) -> NormalEquations:
 def projected(e: NormalEquations, public: PublicOutcomes, R: float) -> NormalEquations:
     """The equations with X'Y projected, and with 1'Y of public outcomes without noise."""
     n = float(public.n)
-    spectrum = Spectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
+    spectrum = OutcomeSpectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
     if spectrum is None:
-        spectrum = Spectrum.of_gram(np.asarray(public.gram))
+        spectrum = OutcomeSpectrum.of_gram(np.asarray(public.gram))
     found = project(e.V / n, spectrum, n, R)
     V = n * found.G
     if e.names[0] == CONSTANT:

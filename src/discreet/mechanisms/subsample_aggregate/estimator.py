@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.rounding import ROOM, up
-from discreet.data.reading import Unread
+from discreet.data.reading import Table
 from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
 from discreet.mechanisms.subsample_aggregate.release import release_aggregate
-from discreet.models.base import Asked
+from discreet.models.base import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 
@@ -68,8 +68,8 @@ class SubsampleAggregate(CoefficientsRegressor):
             raise ParameterError(f"blocks must be a whole number from 1 to {MAX_BLOCKS:,}, or None; got {blocks!r}.")
         return super()._check()
 
-    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        subject, promise = self._subject(table.domain, asked), asked.promise
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
+        subject, promise = self._subject(table.domain, spec), spec.promise
         d = len(subject.design)
         rows = self.rows or 0
         blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
@@ -77,6 +77,6 @@ class SubsampleAggregate(CoefficientsRegressor):
         sd = up(2 * radius / gdp.mu(promise.epsilon, promise.delta), ROOM)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
-        self._number(table.domain, asked.target)
+        self._number(table.domain, spec.target)
         certificate, theta = release_aggregate(table, event, self._session(promise))
-        return self._fit_coefficients(certificate, theta, subject, asked)
+        return self._fit_coefficients(certificate, theta, subject, spec)

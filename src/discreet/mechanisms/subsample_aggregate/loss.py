@@ -6,10 +6,10 @@ The block of a row, and the other rows in it, are random and secret.
 from __future__ import annotations
 
 from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
-from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
+from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of
 
 
 @parts_of(AggregateEvent)
-def _aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
+def _aggregate(event: AggregateEvent, facts: LossFacts) -> list[Part]:
     """Use the certificate's bound, since the change of a block's coefficients depends on its other rows."""
     return own_curve(event, facts, "the certificate's own bound for everybody, for blocks are random and secret")

@@ -17,7 +17,7 @@ from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import down
 from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
-from discreet.data.reading import Unread, as_progress
+from discreet.data.reading import Table, as_progress
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.once import Drawn, once
@@ -34,7 +34,7 @@ _RIDGE = 2.0**-20
 
 
 @np.errstate(**SILENT)
-def release_aggregate(table: Unread, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
+def release_aggregate(table: Table, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
     """Release the mean of the clipped least-squares coefficients of disjoint blocks of rows.
 
     Threads draw blocks in any order, so seeded simulations use one thread only.

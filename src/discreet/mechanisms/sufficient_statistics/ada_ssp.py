@@ -65,7 +65,7 @@ class AdaSSP(MomentsRegressor):
             )
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         g = self.eigenvalue_share
         return [
             StatisticRequest("eigenvalue", design, (), g),

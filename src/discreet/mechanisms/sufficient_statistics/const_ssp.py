@@ -49,7 +49,7 @@ class ConstSSP(MomentsRegressor):
         checks.fraction("rho", self.rho)
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return halves(design, target)
 
     def _published(

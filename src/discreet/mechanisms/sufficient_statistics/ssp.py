@@ -53,7 +53,7 @@ class SSP(MomentsRegressor):
             checks.positive("ridge", self.ridge)
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return halves(design, target)
 
     def _published(

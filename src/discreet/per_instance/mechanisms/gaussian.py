@@ -50,8 +50,8 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import down
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, sampled
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.mechanisms.parts import Facts, Pair, Part, parts_of, span
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.mechanisms.parts import LossFacts, Pair, Part, parts_of, span
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.laws import Law, Point, gaussian_curve
@@ -70,14 +70,14 @@ def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
 
 
 @parts_of(GaussianEvent, moments=_has_eigenvalue)
-def _gaussian(event: GaussianEvent, facts: Facts) -> list[Part]:
+def _gaussian(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
     if facts.replaces:
         return _worst_parts(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
     return [of_block(block, facts) for block in event.blocks]
 
 
-def of_block(block: Block, facts: Facts) -> Part:
+def of_block(block: Block, facts: LossFacts) -> Part:
     """Compute the exact cost of one statistic when a row is added or removed."""
     everyone = (sensitivity.sensitivity(block, facts.domain) / block.sd) ** 2
     if not block.exact:
@@ -90,7 +90,7 @@ def of_block(block: Block, facts: Facts) -> Part:
         )
     column = block.kind.column(block) if facts.domain.missing == "drop" or block.span is not None else None
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         return block.kind.change(block, facts.domain, rows) / block.sd**2
 
     return Part(block.name, cost, everyone, column=column)
@@ -99,17 +99,17 @@ def of_block(block: Block, facts: Facts) -> Part:
 # ---------------------------------------------------------------- rows that are replaced
 
 
-def _against(event: GaussianEvent, facts: Facts, pair: Pair) -> list[Part]:
+def _against(event: GaussianEvent, facts: LossFacts, pair: Pair) -> list[Part]:
     """Compute exact costs of a given replacement, block by block."""
     return [_exchange(block, facts, pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
 
 
-def _exchange(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
+def _exchange(block: Block, facts: LossFacts, pair: Pair, everyone: float) -> Part:
     column = block.kind.column(block)
     return Part(block.name, lambda rows: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=column)
 
 
-def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
+def _swap(block: Block, facts: LossFacts, pair: Pair, rows: EncodedRows) -> Floats:
     """Compute the squared change of a statistic."""
     if (column := block.kind.column(block)) is not None:
         return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows)
@@ -123,13 +123,13 @@ def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
     return moved
 
 
-def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
+def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     """Bound the cost of any replacement for all blocks of an event jointly."""
     names = ", ".join(block.name for block in event.blocks)
     note = "a bound over every row that may take this one's place"
     spectra = {block: facts.spectrum(block.rows) for block in event.blocks if not block.exact}
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         own = {block: spectrum.fall(rows.Z[:, facts.domain.indices(block.rows)]) for block, spectrum in spectra.items()}
         most = [block for block in event.blocks if block not in own]
         total = worst(most, facts.domain, rows)
@@ -141,7 +141,7 @@ def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
     return [Part(names, cost, event.mu**2, note)]
 
 
-def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
+def worst(blocks: Sequence[Block], places: Places, rows: EncodedRows) -> Floats:
     """Bound mu_i^2 of several sums jointly over all possible replacements."""
     total, left = np.zeros(len(rows.Z)), list(blocks)
     for i, j in sensitivity.pairs(blocks):
@@ -155,13 +155,13 @@ def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
 
 
 @parts_of(PublicOutcomesEvent)
-def _public(event: PublicOutcomesEvent, facts: Facts) -> list[Part]:
+def _public(event: PublicOutcomesEvent, facts: LossFacts) -> list[Part]:
     """Compute the exact cost for given features, or a bound over all features, at most the certificate's."""
     names = ", ".join(block.name for block in event.blocks)
     w = None if facts.pair is None else facts.pair.used
     note = "a bound over all features that may take this row's place" if w is None else ""
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         moved = [block.kind.moved(block, facts.domain, rows, w) / block.sd**2 for block in event.blocks]
         total: Floats = np.sum(moved, axis=0)
         return np.minimum(total, event.mu**2) if w is None else total
@@ -173,11 +173,11 @@ def _public(event: PublicOutcomesEvent, facts: Facts) -> list[Part]:
 
 
 @parts_of(SampledEvent, moments=_has_eigenvalue)
-def _sample(event: SampledEvent, facts: Facts) -> list[Part]:
+def _sample(event: SampledEvent, facts: LossFacts) -> list[Part]:
     """Evaluate the event's curve at the row's own mu."""
     inner = _gaussian(GaussianEvent(event.full_mu, event.blocks), facts)
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         mu: Floats = np.sqrt(np.sum([part.cost(rows) for part in inner], axis=0))
         return np.minimum(mu, event.full_mu)[None]
 

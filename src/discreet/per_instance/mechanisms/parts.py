@@ -21,10 +21,10 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
 from discreet.domain import Domain
-from discreet.per_instance.curves import Curve
+from discreet.per_instance.curves import LossCurve
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.leverage import LeaveOneOut, Ridge
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.leverage import LeaveOneOut, LeverageRidge
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy.events.base import Event, beside
 from discreet.privacy.laws import Law, Point
 from discreet.released.certificate import Certificate
@@ -39,7 +39,7 @@ class Part:
     name : str
         Its name, for people.
     cost : callable
-        From `Rows` to mu_i^2; with `curve`, to the row's statistics; with `laws`, to the place of its law.
+        From `EncodedRows` to mu_i^2; with `curve`, to the row's statistics; with `laws`, to the place of its law.
     everyone : float, array or None
         The cost of the worst row of the domain, given this table: mu^2, or statistics for the curve; None where only
         the certificate is known.
@@ -51,18 +51,18 @@ class Part:
         The column that the part was computed from, in its declared bounds, if it was computed from one alone.
     laws : tuple of laws, optional
         For parts of which a law of the loss is known at some levels.
-    curve : Curve, optional
+    curve : LossCurve, optional
         For parts whose curve is known for every row.
     """
 
     name: str
-    cost: Callable[[Rows], Floats]
+    cost: Callable[[EncodedRows], Floats]
     everyone: float | Floats | None = 0.0
     note: str = ""
     given: str = ""
     column: str | None = None
     laws: tuple[Law, ...] = ()
-    curve: Curve | None = None
+    curve: LossCurve | None = None
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Pair:
     declared: dict[str, Floats]
 
 
-_Survey = Callable[[Callable[[Rows], Floats]], Floats]
+_Survey = Callable[[Callable[[EncodedRows], Floats]], Floats]
 
 
-class Facts:
+class LossFacts:
     """Facts besides the row that the cost of a part may depend on; **confidential**.
 
     Parameters
@@ -86,7 +86,7 @@ class Facts:
     moments : callable
         The exact moments of the table.
     survey, survey_targets : callable
-        A pass over the table, or over the targets: from a function of `Rows` to its numbers for every row.
+        A pass over the table, or over the targets: from a function of `EncodedRows` to its numbers for every row.
     adding : bool
         Whether rows are targets, to be added to the table.
     pair : Pair, optional
@@ -105,7 +105,7 @@ class Facts:
     ) -> None:
         self.certificate, self.adding, self.pair = certificate, adding, pair
         self._moments, self.survey, self.survey_targets = moments, survey, survey_targets
-        self._fits: dict[Any, Ridge] = {}
+        self._fits: dict[Any, LeverageRidge] = {}
 
     @property
     def domain(self) -> Domain:
@@ -122,7 +122,7 @@ class Facts:
         """The exact moments, summed up only where a part needs them."""
         return self._moments()
 
-    def touched(self, rows: Rows) -> Floats:
+    def touched(self, rows: EncodedRows) -> Floats:
         """Return 1 for a row whose change may affect the release; under replace-one this includes dropped rows."""
         return np.ones(len(rows.Z)) if self.replaces else rows.present
 
@@ -130,16 +130,16 @@ class Facts:
         """Return the spectrum of X'X."""
         return Spectrum(self.moments.floats(self.domain.indices(design)))
 
-    def ridge(self, design: tuple[str, ...], target: str, penalty: float) -> Ridge:
+    def ridge(self, design: tuple[str, ...], target: str, penalty: float) -> LeverageRidge:
         """Return the exact ridge fit of the table."""
         key = design, target, penalty
         if key not in self._fits:
             gram = self.moments.floats(self.domain.indices([*design, target]))
-            self._fits[key] = Ridge(gram[:-1, :-1], gram[:-1, -1], penalty)
+            self._fits[key] = LeverageRidge(gram[:-1, :-1], gram[:-1, -1], penalty)
         return self._fits[key]
 
     def leave_one_out(
-        self, rows: Rows, design: tuple[str, ...], target: str, penalty: float, A: Floats | None = None
+        self, rows: EncodedRows, design: tuple[str, ...], target: str, penalty: float, A: Floats | None = None
     ) -> LeaveOneOut:
         """Return leave-one-out quantities of the rows, computed once for all parts that need them."""
 
@@ -151,10 +151,10 @@ class Facts:
         return rows.once(("leave one out", design, target, penalty, id(A)), work)
 
     def __repr__(self) -> str:
-        return "Facts(confidential)"
+        return "LossFacts(confidential)"
 
 
-_Maker = Callable[[Any, Facts], list[Part]]
+_Maker = Callable[[Any, LossFacts], list[Part]]
 _Needs = Callable[[Any], bool]
 _MAKERS: dict[type, tuple[_Maker, _Needs]] = {}
 
@@ -177,7 +177,7 @@ def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[
     return keep
 
 
-def parts(facts: Facts) -> list[Part]:
+def parts(facts: LossFacts) -> list[Part]:
     """List the parts of all events of a certificate."""
     return [part for event in facts.certificate.events for part in _maker(event)[0](event, facts)]
 
@@ -193,7 +193,7 @@ def _maker(event: Event) -> tuple[_Maker, _Needs]:
     return _MAKERS.get(type(event), (own_curve, lambda event: False))
 
 
-def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound for everybody") -> list[Part]:
+def own_curve(event: Any, facts: LossFacts, why: str = "the certificate's own bound for everybody") -> list[Part]:
     """Use the event's own curve for everybody."""
     name = event.name
     found = []

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Coordinates, Turned
+from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
 from discreet.domain.encoding import ONE
-from discreet.families.coordinates import Linked
+from discreet.families.coordinates import ModelCoordinates
 from discreet.per_instance.mechanisms.gaussian import worst
-from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
-from discreet.per_instance.stream import Rows
+from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of
+from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
@@ -50,40 +50,40 @@ class StageRows:
         names = list(self._places)
         return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
-    def seen(self, block: Block, rows: Rows) -> Rows:
+    def seen(self, block: Block, rows: EncodedRows) -> EncodedRows:
         """Return the lines that a block sums: scores, or rows that are not clipped, may take the place of u."""
-        turned = self.turned(rows)
+        rotated = self.rotated(rows)
         if not block.kind.second_reading:
-            return turned
+            return rotated
         U, e = self.indices(block.rows), self.indices(block.columns)
-        Z = turned.Z.copy()
-        Z[:, U] = block.kind.seen(turned.Z[:, U], turned.Z[:, e])
-        return Rows(Z)
+        Z = rotated.Z.copy()
+        Z[:, U] = block.kind.seen(rotated.Z[:, U], rotated.Z[:, e])
+        return EncodedRows(Z)
 
-    def turned(self, rows: Rows) -> Rows:
+    def rotated(self, rows: EncodedRows) -> EncodedRows:
         """Return rows in the coordinates of the stage, computed once for all blocks."""
 
-        def work() -> Rows:
-            found, widths = self._turn(rows.Z), self._event.coordinates.widths
+        def work() -> EncodedRows:
+            found, widths = self._rotate(rows.Z), self._event.coordinates.widths
             starts = np.cumsum([0, *map(len, widths)])[:-1]
             chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
-            return Rows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
+            return EncodedRows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
 
         return rows.once((id(self._event), "turned"), work)
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
         """Return the bin of each row in a block's counts; -1 for dropped rows."""
-        edges, sizes = block.kind.sizes(block, self._event.coordinates, self._turn(Z))
+        edges, sizes = block.kind.sizes(block, self._event.coordinates, self._rotate(Z))
         return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
-    def _turn(self, Z: Floats) -> Turned:
-        return Chart(self._event.coordinates, self._domain, len(Z)).turn(Z * ONE)
+    def _rotate(self, Z: Floats) -> RotatedBatch:
+        return CoordinateMap(self._event.coordinates, self._domain, len(Z)).rotate(Z * ONE)
 
 
 @parts_of(StageEvent)
-def _stage(event: StageEvent, facts: Facts) -> list[Part]:
+def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
-    if isinstance(event.coordinates, Linked):
+    if isinstance(event.coordinates, ModelCoordinates):
         return own_curve(event, facts)
     places = StageRows(event, facts.domain)
     if not facts.replaces:
@@ -93,9 +93,9 @@ def _stage(event: StageEvent, facts: Facts) -> list[Part]:
         return [_exchange(block, places, other, everyone) for block in event.blocks]
     note = "a bound over every row that may take this one's place"
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         second = [block for block in event.blocks if block.kind.second_reading]
-        total = worst([block for block in event.blocks if block not in second], places, places.turned(rows))
+        total = worst([block for block in event.blocks if block not in second], places, places.rotated(rows))
         for block in second:
             total += worst([block], places, places.seen(block, rows))
         return np.minimum(total, event.mu**2)
@@ -107,7 +107,7 @@ def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
     everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
     name = f"{stage_name(block)} of a stage"
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
 
     return Part(name, cost, everyone)
@@ -117,11 +117,11 @@ def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -
     """Compute the exact cost of one statistic when a given row replaces each row."""
     name = f"{stage_name(block)} of a stage"
 
-    def cost(rows: Rows) -> Floats:
+    def cost(rows: EncodedRows) -> Floats:
         if block.kind.counted:
             own, new = (places.bins(Z, block) for Z in (rows.Z, other))
             return np.where(own == new, 0.0, (own >= 0) * 1.0 + (new >= 0)) / block.sd**2
-        w = places.seen(block, Rows(other)).Z[0]
+        w = places.seen(block, EncodedRows(other)).Z[0]
         return block.kind.swap(block, places, w, places.seen(block, rows)) / block.sd**2
 
     return Part(name, cost, everyone)

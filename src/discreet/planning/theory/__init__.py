@@ -12,7 +12,7 @@ from discreet.planning.theory.adaptive import (
     overestimate,
 )
 from discreet.planning.theory.equations import (
-    Noise,
+    MomentNoise,
     equations_noise,
     estimation_bound,
     excess_bound,
@@ -52,7 +52,7 @@ from discreet.planning.theory.sampled import association_bound, sampled_bound, s
 
 __all__ = [
     "ModelLosses",
-    "Noise",
+    "MomentNoise",
     "Regime",
     "adaops_covariance",
     "adaops_rate",

@@ -22,7 +22,7 @@ from discreet.errors import ParameterError
 from discreet.planning.theory.inputs import exact_mu, fractions, positive, spectrum
 
 
-class Noise(NamedTuple):
+class MomentNoise(NamedTuple):
     """Standard deviations of the noise in X'X (on its diagonal) and in X'y."""
 
     s_xx: Floats
@@ -37,7 +37,7 @@ def equations_noise(
     norm_y: ArrayLike = 1.0,
     gram_share: ArrayLike = 0.5,
     cross_share: ArrayLike = 0.5,
-) -> Noise:
+) -> MomentNoise:
     """The noise that keeps a promise for add-remove neighbours: B^2/(mu sqrt(g)) in X'X, B Y/(mu sqrt(h)) in X'y.
 
     Parameters
@@ -56,7 +56,7 @@ def equations_noise(
     """
     mu, (B, Y) = exact_mu(epsilon, delta), positive(norm_x=norm_x, norm_y=norm_y)
     g, h = positive(gram_share=gram_share, cross_share=cross_share)
-    return Noise(B**2 / (mu * np.sqrt(g)), B * Y / (mu * np.sqrt(h)))
+    return MomentNoise(B**2 / (mu * np.sqrt(g)), B * Y / (mu * np.sqrt(h)))
 
 
 def gram_noise_bound(d: ArrayLike, s_xx: ArrayLike, rho: ArrayLike = 0.05) -> Floats:

@@ -10,7 +10,7 @@ from discreet.core import checks
 from discreet.domain import CONSTANT
 from discreet.domain.kinds.numeric import from_days
 from discreet.errors import ParameterError
-from discreet.results.effects import Curve, curves
+from discreet.results.effects import EffectCurve, curves
 from discreet.results.plots.style import LOOKS, PALE, WIDTH, short, style
 from discreet.results.summary import number
 
@@ -58,7 +58,7 @@ def response_plot(results: Fitted, level: float = 0.95) -> Figure:
     return figure
 
 
-def _draw(axes: Any, one: Curve, results: Fitted) -> None:
+def _draw(axes: Any, one: EffectCurve, results: Fitted) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.grid(color=PALE, lw=0.8)

@@ -1,0 +1,129 @@
+"""Generalised linear models in private coordinates: when these are used, and the model that the release gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+from discreet.core import checks
+from discreet.data.reading import Table, as_progress
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.levels import every_level
+from discreet.drivers.release import has_own_bounds, refuse_robust
+from discreet.drivers.run import Run, run
+from discreet.drivers.sources import ModelSource
+from discreet.errors import ParameterError
+from discreet.families import Link, Outcome
+from discreet.models.base import FitSpec
+from discreet.models.perturbed import PerturbedModel
+from discreet.privacy.guarantee import Guarantee
+from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, rotated_norm
+from discreet.recipes.linear import COVARIANCES, Covariance, in_ball
+from discreet.released.moments import ReleasedMoments
+from discreet.released.working import stepped
+from discreet.results.released_model import ReleasedModel
+
+_STAGES = """stages : int or "auto"
+        1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
+        3 their products, too: the model is then fitted in coordinates in which the table is round, which takes much
+        less noise where bounds are wide. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a
+        ball (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours
+        without `rows`.
+    covariance : {"auto", "robust", "classical"}
+        What standard errors hold for, which a last release of 12 % of mu^2 tells where there are stages: "robust", the
+        default, for any variance around the model; "classical" for the variances that the model implies, with less
+        noise."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateCoordinatesModel(PerturbedModel):
+    """A generalised linear model that is fitted in private coordinates unless it is asked not to be."""
+
+    words: ClassVar[dict[str, str]] = {"stages": _STAGES}
+
+    stages: int | str = "auto"
+    covariance: Covariance = "auto"
+
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Link, str] | None:
+        """Return the link of standard errors and the coordinate of their residuals; None where there are none."""
+        name = self.family.coordinate(domain, outcome)
+        return None if name is None else (self.family.link, name)
+
+    def _check(self) -> Guarantee:
+        promise = super()._check()
+        checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
+        checks.choice("covariance", self.covariance, COVARIANCES)
+        if self.stages == 1:
+            refuse_robust(self.covariance)
+        if self.stages not in ("auto", 1) and (why := self._unfit()) is not None:
+            raise ParameterError(f"stages={self.stages} needs {why}. Choose stages=1 or 'auto'.")
+        return promise
+
+    def _unfit(self) -> str | None:
+        """Return the requirement of stages that the parameters do not meet, if any."""
+        if self.penalty != "l2" or self.alpha is not None or self.adaptive:
+            return "a penalty that is chosen for you: penalty='l2', alpha=None and adaptive=False"
+        if self.noise != "gaussian":
+            return "Gaussian noise"
+        if self.neighbors == "replace-one" and self.rows is None:
+            return "a declared number of rows, rows=, for replace-one neighbours"
+        return None
+
+    def _is_staged(self, table: Table, design: tuple[str, ...], outcome: Outcome) -> bool:
+        """Whether the model is fitted in private coordinates; refuse where that is asked for and cannot be."""
+        if self.stages == 1 or self._unfit() is not None:
+            return False
+        suit = not table.reader.once and design != (CONSTANT,)
+        suit = suit and (not self.family.sized or has_own_bounds(table.domain, outcome.column))
+        if self.stages != "auto" and not suit:
+            raise ParameterError(
+                "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."
+            )
+        return suit and (self.stages != "auto" or not in_ball(table.domain, design))
+
+    def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
+        domain, target = table.domain, spec.target
+        shown = domain.design_names(spec.features)
+        design = every_level(domain, spec.features, shown)
+        outcome = self._outcome(domain, target) if spec.classes is None else Outcome(target, target, spec.classes)
+        if not self._is_staged(table, design, outcome):
+            refuse_robust(self.covariance)
+            return super()._fit_rows(table, spec)
+        with as_progress(table.progress) as report:
+            told = replace(table, progress=_Readings(report))
+            own, session = self._linear_predictors(domain, design, outcome), self._session(spec.promise)
+            stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
+            recipe = Glm(session.facts(domain), own, stages, self.covariance)
+            found = run(recipe, ModelSource(told, own, self.family.labels(domain, outcome)), session)
+            report(1.0)
+        released = self._staged(found, design, shown, outcome)
+        self._set(released, released.results(), spec)
+        return self
+
+    def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
+        """Return the linear predictors that are fitted."""
+        loss, count = self._loss(domain, outcome, rotated_norm(design)), len(self.family.labels(domain, outcome))
+        link, name = self._mean(domain, outcome) or (None, None)
+        outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
+        return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
+
+    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> ReleasedModel:
+        released = ReleasedMoments(found.certificate, found.values)
+        thetas = [stepped(released)] if self.family.stepped else found.result.thetas
+        return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
+
+
+class _Readings:
+    """The progress of several readings of a table, shown as one: each reading starts anew."""
+
+    most = 5
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report, self._done, self._last = report, 0, 0.0
+
+    def __call__(self, fraction: float) -> None:
+        if fraction < self._last:
+            self._done = min(self._done + 1, self.most - 1)
+        self._last = fraction
+        self._report((self._done + fraction) / self.most)

@@ -1,0 +1,245 @@
+"""The epsilon or the number of rows that a wanted accuracy needs, and the effect of tighter bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.core import checks
+from discreet.core.placeholders import Unavailable
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.kinds.base import Column
+from discreet.errors import ParameterError
+from discreet.planning.facts import PlanFacts
+from discreet.planning.simulation import Expected, Simulation
+from discreet.released.units import coefficient_unit, column_of
+
+_EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
+_FIRST_STEP, _PRECISION = 1.5, 1.05  # a search goes by factors, each the square of the last, and then halves
+_DRAWS = 4
+_TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables where there are many kinds of columns
+
+
+@dataclass(frozen=True)
+class AccuracyTarget:
+    """A wanted accuracy: the largest width of a coefficient's interval, or the largest typical error of a prediction.
+
+    Parameters
+    ----------
+    words : str
+        The wanted accuracy in words.
+    most : float
+        The largest width or error, in the user's units.
+    places : tuple of int
+        The indices of the parameters whose intervals are meant, the intercept being 0; empty for errors of prediction.
+    """
+
+    words: str
+    most: float
+    places: tuple[int, ...]
+
+    def value(self, expected: Expected | Unavailable) -> float:
+        """The width or error of a fit; infinite if it has no intervals."""
+        if isinstance(expected, Unavailable):
+            return math.inf
+        if not self.places:
+            return math.sqrt(expected.mse)
+        if isinstance(expected.width, Unavailable):
+            return math.inf
+        return float(np.max(expected.width[list(self.places)]))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The epsilon and the number of rows that a wanted accuracy needs.
+
+    Parameters
+    ----------
+    want : AccuracyTarget
+        The wanted accuracy.
+    epsilon : float, or Unavailable
+        The least epsilon with the planned number of rows.
+    rows : dict
+        The least number of rows at each planned epsilon, or Unavailable.
+    """
+
+    want: AccuracyTarget
+    epsilon: float | Unavailable
+    rows: dict[float, float | Unavailable]
+
+
+@dataclass(frozen=True)
+class Tighter:
+    """The effect of bounds half as wide for one column.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    low, high : float
+        The tighter bounds, around the guessed mean.
+    mse : float
+        The error of prediction, relative to that with the present bounds.
+    own : bool
+        Whether the column is a feature.
+    error : float
+        The error of its coefficient, likewise; of all coefficients if the column is the outcome. It is the larger of
+        the ratios of root mean squared errors and, if fits report them, of standard errors.
+    """
+
+    column: str
+    low: float
+    high: float
+    mse: float
+    own: bool
+    error: float
+
+
+def accuracy_targets(facts: PlanFacts, width: Mapping[str, float] | None, error: Any) -> list[AccuracyTarget]:
+    """Check the wanted widths and the wanted error."""
+    names = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)]
+    found = []
+    if width is not None and not isinstance(width, Mapping):
+        raise ParameterError('want_width must map columns to widths, for example {"age": 0.1}.')
+    for name, most in (width or {}).items():
+        places = [i for i, known in enumerate(names) if name in (known, _column(facts.domain, known))]
+        if not places:
+            known = ", ".join(dict.fromkeys(_column(facts.domain, n) for n in names))
+            raise ParameterError(f"want_width names {name!r}, which is not in the model: {known}.")
+        figure = checks.positive(f"The wanted width of {name!r}", most)
+        unit = coefficient_unit(facts.domain, facts.target, names[places[0]])
+        found.append(
+            AccuracyTarget(f"an interval of {name} no wider than {figure:g} {unit}".strip(), figure, tuple(places))
+        )
+    if error is not None:
+        figure = checks.positive("want_error", error)
+        unit = coefficient_unit(facts.domain, facts.target, CONSTANT)
+        found.append(AccuracyTarget(f"predictions typically off by no more than {figure:g} {unit}".strip(), figure, ()))
+    return found
+
+
+def _names(facts: PlanFacts) -> list[str]:
+    return [facts.domain.entries[i].name for i in facts.domain.design(facts.features)]
+
+
+def _column(domain: Domain, name: str) -> str:
+    return name if name == CONSTANT else column_of(domain, name)
+
+
+def answer(simulation: Simulation, method: str, want: AccuracyTarget, epsilons: Sequence[float]) -> Answer:
+    """Search for the least epsilon and the least numbers of rows."""
+    if not want.places:
+        best = math.sqrt(float(np.median([p.mse(p.best) for p in simulation.people])))
+        if best >= want.most:
+            why = f"Even without privacy and with any number of rows, predictions are off by {best:.3g} typically."
+            never = Unavailable("not reachable", why)
+            return Answer(want, never, dict.fromkeys(epsilons, never))
+
+    widths = bool(want.places)
+
+    def at_epsilon(epsilon: float) -> bool:
+        return want.value(simulation.expected(method, epsilon, draws=_DRAWS, widths=widths)) <= want.most
+
+    def at_rows(epsilon: float) -> Callable[[float], bool]:
+        def enough(n: float) -> bool:
+            expected = simulation.expected(method, epsilon, rows=round(n), draws=_DRAWS, widths=widths)
+            return want.value(expected) <= want.most
+
+        return enough
+
+    found = least(at_epsilon, 1.0, *_EPSILONS)
+    rows: dict[float, float | Unavailable] = {}
+    effort = simulation.facts.rows * (found if isinstance(found, float) else _EPSILONS[1])
+    for epsilon in epsilons:  # rows times epsilon changes little
+        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *_ROWS)
+        effort = needed * epsilon if isinstance(needed, float) else effort
+    return Answer(want, found, rows)
+
+
+def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
+    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough.
+
+    Examples
+    --------
+    >>> least(lambda x: x >= 0.5, 1, 0.01, 10)
+    0.51
+    """
+    good = bad = min(max(start, low), high)
+    step = _FIRST_STEP
+    if enough(good):
+        while enough(bad := max(good / step, low)):
+            if bad == low:
+                return low
+            good, step = bad, step**2
+    else:
+        while not enough(good := min(bad * step, high)):
+            if good == high:
+                return Unavailable("not reachable", f"Not even {high:g} is enough.")
+            bad, step = good, step**2
+    while good / bad > _PRECISION:
+        middle = math.sqrt(bad * good)
+        bad, good = (bad, middle) if enough(middle) else (middle, good)
+    digits = 1 - math.floor(math.log10(good))
+    return float(round(math.ceil(round(good * 10.0**digits, 6)) / 10.0**digits, max(digits, 0)))
+
+
+def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
+    """The effect of bounds half as wide, for each number with its own bounds; columns with equal facts share it."""
+    facts = simulation.facts
+    names, alike = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], _alike(facts)
+    draws = max(_LEAST_DRAWS, _TIGHTER_FITS // max(len(alike), 1))
+    before = simulation.expected(method, epsilon, draws=draws, widths=False)
+    if isinstance(before, Unavailable):
+        return []
+    found: dict[str, Tighter] = {}
+    for columns in alike:
+        bounds = {name: _half(facts, name, column) for name, column in columns.items()}
+        name = next(iter(columns))
+        tight = facts.domain.with_column(name, columns[name].narrowed(*bounds[name]))
+        after = simulation.expected(method, epsilon, domain=tight, draws=draws, widths=False)
+        if isinstance(after, Unavailable):
+            continue
+        own, mse = name in names, after.mse / before.mse
+        error = _gain(before, after, [names.index(name)] if own else range(len(names)))
+        found |= {other: Tighter(other, low, high, mse, own, error) for other, (low, high) in bounds.items()}
+    return [found[name] for name in facts.domain.columns if name in found]
+
+
+def _alike(facts: PlanFacts) -> list[dict[str, Column]]:
+    """Group the numbers with their own bounds by the facts known about them, apart from units."""
+    factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
+    found: dict[Any, dict[str, Column]] = {}
+    for name, column in facts.domain.columns.items():
+        if name in factors or name in facts.domain.norm_columns or column.factors or column.bounds is None:
+            continue
+        number, (low, high) = facts.numbers[name], column.bounds
+        key: Any = name
+        if number is not None and name != facts.target and facts.correlations is None:
+            key = round((number.mean - low) / (high - low), 9), round(number.sd / (high - low), 9)
+        found.setdefault(key, {})[name] = column
+    return list(found.values())
+
+
+def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
+    """The error of some coefficients relative to before: the larger of two ratios, because simulated errors vary."""
+    pairs = [(after.rmse, before.rmse)]
+    if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
+        pairs.append((after.std_err, before.std_err))
+    gains = []
+    for new, old in pairs:  # the intercept of a model without one has no error, and some standard errors are withheld
+        at = [i for i in places if old[i] > 0 and np.isfinite(new[i])]
+        gains += [float(np.sqrt(np.mean((new[at] / old[at]) ** 2)))] if at else []
+    return max(gains, default=1.0)
+
+
+def _half(facts: PlanFacts, name: str, column: Column) -> tuple[float, float]:
+    """Bounds of half the width, around the mean as far as the present bounds allow."""
+    number, (low, high) = facts.numbers[name], column.range
+    quarter = (high - low) / 4
+    mean = low / 2 + high / 2 if number is None else number.mean
+    centre = min(max(mean, low + quarter), high - quarter)
+    return centre - quarter, centre + quarter

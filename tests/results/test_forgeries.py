@@ -1,0 +1,459 @@
+"""Forged files with a fitting digest: what can be told from the file alone, `discreet check` tells, with the reason."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+from described import assert_described
+from small_table import DOMAIN, people
+
+from discreet import (
+    AdaOPS,
+    AdaSSP,
+    Domain,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegression,
+    NoisySGD,
+    OutputPerturbation,
+    ReleasedModel,
+    ReuseCov,
+    formula,
+)
+from discreet.core.files import digest
+from discreet.mechanisms.registry import METHODS
+from discreet.privacy.events.kinds import event_from_dict
+from discreet.recipes.methods import METHODS as KNOWN
+from discreet.recipes.methods import readers
+from discreet.results.saved import check_saved, load_saved
+
+pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    return X, X @ [0.4, -0.3] + rng.normal(0, 0.2, 60)
+
+
+def array_model(estimator, **options):
+    """A method with the outcome that it is for: a class, a count or a number."""
+    X, y = arrays()
+    given = {"epsilon": 1.0, "delta": 1e-5, "bounds_X": (-1, 1), "rows": 64, "n_jobs": 1} | options
+    names = set(inspect.signature(estimator).parameters)
+    if "classes" in names and "loss" not in names:
+        y = np.digitize(y, [-0.2, 0.2]) if "classes" in options else (y > 0).astype(int)
+        return estimator(**{"classes": [0, 1]} | given).fit(X, y)
+    if "Poisson" in estimator.__name__:
+        return estimator(**given, bounds_y=(0, 4)).fit(X, np.clip(np.rint(2 + 2 * y), 0, 4))
+    return estimator(**given, bounds_y=(-1, 1)).fit(X, y)
+
+
+# -------------------------------------------------------------------- honest files
+
+OPTIONS = {
+    "DPLinearRegression": [{}, {"narrow": False}],
+    "OPS": [{}, {"calibration": "pure", "delta": None}],
+    "AdaOPS": [{}, {"variant": "kappa"}],
+    "OutputPerturbation": [{}, {"shape": "fisher"}, {"shape": "democratic"}],
+    "ReuseCov": [
+        {"neighbors": "replace-one", "published": "neel2023"},
+        {"neighbors": "replace-one", "association": "projection"},
+        {"neighbors": "replace-one", "association": "projection", "published": "neel2023"},
+        {"subsample": 0.3},
+        {"neighbors": "replace-one", "association": "projection", "subsample": 0.3},
+    ],
+    "ObjectivePerturbation": [{}, {"adaptive": True}, {"penalty": "l1"}, {"radius": 2.0}],
+    "DPPoissonRegression": [{}, {"adaptive": True}],
+    "DPLinearSVC": [{}, {"adaptive": True}],
+    "DPLogisticRegression": [
+        {},
+        {"adaptive": True},
+        {"noise": "laplace", "delta": None},
+        {"classes": [0, 1, 2]},
+        {"classes": [0, 1, 2], "adaptive": True},
+    ],
+}
+PUBLISHED = {
+    "AdaOPS": [
+        {"published": "wang2018"},
+        {"published": "wang2018-code"},
+        {"published": "wang2017", "variant": "kappa"},
+    ],
+    "NAPP": [{"published": "li2021", "alpha": 1.0}],
+    "ReuseCov": [],
+}
+
+
+def cases():
+    for method in METHODS:
+        printed = [{"published": paper} for paper in method.estimator.papers]
+        for options in [*OPTIONS.get(method.name, [{}]), *PUBLISHED.get(method.name, printed)]:
+            yield pytest.param(method.estimator, options, id=f"{method.name} {options}")
+
+
+@pytest.mark.parametrize(("estimator", "options"), cases())
+def test_every_honest_file_passes(estimator, options, tmp_path):
+    """Constants of papers may cost more than these promise: that alone may be found."""
+    model = array_model(estimator, **options)
+    model.release_.save(tmp_path / "release.json")
+    files = ["release.json"]
+    if not isinstance(model.release_, ReleasedModel):
+        model.results_.save(tmp_path / "results.json")
+        files.append("results.json")
+    for name in files:
+        assert_described(tmp_path / name)
+        wrong = {finding.what for finding in check_saved(load_saved(tmp_path / name)) if not finding.ok}
+        assert wrong <= ({"epsilon of all events"} if "published" in options else set())
+
+
+OUTCOMES = {"DPLogisticRegression": "rich", "DPLinearSVC": "rich", "DPPoissonRegression": "hours"}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_honest_files_with_categories_and_products_pass(method, intercept, tmp_path):
+    target = OUTCOMES.get(method.name, "income")
+    features = [name for name in ("age", "region", "hours") if name != target]
+    asked = formula(f"{target} ~ {' + '.join(features)} + age:{features[-1]}", Domain(DOMAIN.columns | {"rich": bool}))
+    given = {"epsilon": 5.0, "delta": 1e-6, "rows": 500, "n_jobs": 1, "fit_intercept": intercept}
+    frame = people(500)
+    frame["hours"], frame["rich"] = frame["hours"].round(), frame["income"] > 70_000
+    domain = Domain(asked.domain.columns, intercept=intercept)
+    model = method.estimator(**given, domain=domain).fit_source(frame, target, asked.features)
+    model.release_.save(tmp_path / "release.json")
+    assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+    if not isinstance(model.release_, ReleasedModel):
+        model.results_.save(tmp_path / "results.json")
+        assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "results.json")))
+
+
+def test_the_table_knows_every_method():
+    for method in METHODS:
+        names = [key for key in KNOWN if key == method.name or key.startswith(f"{method.name} ")]
+        assert names
+        assert not method.estimator.papers or f"{method.name} as published" in KNOWN
+    assert readers("AdaSSP as published in piazza2021")
+    assert readers("AMethodOfOurOwn") == ()
+
+
+def test_a_subclass_passes_as_the_method_that_it_is_made_from():
+    class Ours(AdaSSP):
+        pass
+
+    model = array_model(Ours)
+    assert model.certificate_.method == "AdaSSP"
+    assert all(finding.ok for finding in model.certificate_.check())
+
+
+# -------------------------------------------------------------------- forgeries
+
+
+def people_model(**options):
+    return DPLinearRegression(epsilon=1, delta=1e-6, domain=DOMAIN, **options).fit_source(people(4000), "income")
+
+
+MAKERS = {
+    "narrowed": lambda: people_model(stages=1),
+    "staged": lambda: people_model(),
+    "AdaSSP": lambda: array_model(AdaSSP),
+    "AdaOPS": lambda: array_model(AdaOPS),
+    "output": lambda: array_model(OutputPerturbation, shape="fisher"),
+    "batches": lambda: array_model(NoisySGD, steps=3),
+    "adaptive": lambda: array_model(DPLogisticRegression, adaptive=True),
+    "classes": lambda: array_model(DPLogisticRegression, classes=[0, 1, 2]),
+    "Poisson": lambda: array_model(DPPoissonRegression, stages=1),
+    "public": lambda: array_model(ReuseCov, association="projection", neighbors="replace-one"),
+}
+
+
+def no_events(body):
+    body["certificate"]["events"] = []
+
+
+def as_if_trivial(body):
+    """Nothing is promised, for nothing was read, it says."""
+    body["certificate"] |= {"events": [], "method": "TrivialRegressor"}
+    body["certificate"]["guarantee"] |= {"epsilon": 0.0, "delta": 0.0}
+
+
+def empty_blocks(body):
+    body["certificate"]["events"][-1]["blocks"] = []
+    body["values"] = body.get("values", [])[:1]
+
+
+def no_counts(body):
+    """The bounds were narrowed by the data, it says, at no cost."""
+    del body["certificate"]["events"][0]
+
+
+def no_counts_of_stages(body):
+    """Where the outcome lies, it says, was known for nothing."""
+    body["certificate"]["events"] = [e for e in body["certificate"]["events"] if "coordinates" in e]
+
+
+def turn_an_axis(body):
+    own = body["certificate"]["events"][-1]["coordinates"]["P"]["integers"]
+    own[1] = [q + 1_000_000 for q in own[1]]
+
+
+def another_model_so_far(body):
+    own = body["certificate"]["events"][-1]["coordinates"]["theta"]["integers"]
+    own[0] = [q // 2 for q in own[0]]
+
+
+def another_radius(body):
+    body["certificate"]["events"][-1]["coordinates"]["radius"] *= 1.01
+
+
+def another_half_width(body):
+    body["certificate"]["events"][-1]["chosen"][0] -= 1
+
+
+def another_number_of_rows(body):
+    own = body["values"][0][0]["integers"]
+    own[0] = str(2 * int(own[0]))
+
+
+def release_without_the_last_stage(body):
+    lost = body["certificate"]["events"].pop()
+    body["values"] = body["values"][: -len(lost["blocks"])]
+
+
+def release_without_score_products(body):
+    body["certificate"]["events"][-1]["blocks"].pop()
+    body["values"].pop()
+
+
+def declare_wider(body):
+    body["certificate"]["declared"]["columns"]["age"]["high"] = 120.0
+
+
+def declare_narrower(body):
+    body["certificate"]["declared"]["columns"]["income"] |= {"low": 1.0, "high": 2.0}
+
+
+def declare_other_rows(body):
+    body["certificate"]["declared"]["missing"] = "drop"
+
+
+def lose(statistic):
+    def forge(body):
+        (event,) = body["certificate"]["events"]
+        event["blocks"] = [block for block in event["blocks"] if block["statistic"] != statistic]
+
+    forge.__name__ = f"lose the {statistic}"
+    return forge
+
+
+def lose_a_stage(body):
+    body["certificate"]["events"].pop()
+
+
+def lose_the_second_stage(body):
+    lose_a_stage(body)
+    body["weights"] = None
+
+
+def lose_the_noise_of_the_norm(body):
+    body["certificate"]["events"][0]["norm_sd"] = None
+
+
+def lose_the_gram(body):
+    body["certificate"]["events"][0]["gram_sd"] = None
+
+
+def lose_the_norm(body):
+    body["certificate"]["events"][0] |= {"norm_sd": None, "log_norm": None}
+
+
+def careful(event):
+    """An event whose figures that follow from others are what they should be."""
+    event |= event_from_dict(event).to_dict()
+
+
+def lower_the_norm(body):
+    body["certificate"]["events"][0]["norm"] *= 0.9
+    careful(body["certificate"]["events"][0])
+
+
+def raise_the_norm(body):
+    body["certificate"]["events"][0]["norm"] *= 1.1
+
+
+def raise_the_public_norm(body):
+    body["certificate"]["events"][0]["norm"] = 5.0
+
+
+def another_method(body):
+    body["certificate"]["method"] = "SecretSauce"
+
+
+def verified_constants(body):
+    body["certificate"]["method"] += " as published in wang2018"
+
+
+def wider_counts(body):
+    """The loss is for counts up to 4."""
+    body["certificate"]["domain"]["columns"]["y"]["high"] = 40.0
+
+
+def another_loss(body):
+    body["certificate"]["events"][0]["loss"] = {"name": "logistic"}
+    careful(body["certificate"]["events"][0])
+
+
+def another_regressor(body):
+    body["certificate"]["events"][0]["design"] = ["(intercept)", "x0"]
+
+
+def fewer_steps(body):
+    body["certificate"]["events"][0]["steps"] = 2
+
+
+def lose_a_column(body):
+    for block in body["certificate"]["events"][-1]["blocks"]:
+        block["rows"] = [name for name in block["rows"] if name != "hours"]
+
+
+def lose_the_constant(body):
+    for block in body["certificate"]["events"][-1]["blocks"]:
+        block["rows"] = [name for name in block["rows"] if name != "(intercept)"]
+
+
+def other_classes(body):
+    body["classes"] = [*body["classes"], "more"]
+    for name in ("coef", "intercept"):
+        body[name] = [*body[name], body[name][-1]]
+    body["certificate"]["events"].append(body["certificate"]["events"][-1])
+
+
+def a_wider_label(body):
+    body["certificate"]["domain"]["columns"]["y"]["high"] = 9
+
+
+FORGERIES = [
+    ("narrowed", "results", another_method, "does not know the method 'SecretSauce'"),
+    ("narrowed", "release", empty_blocks, "an event lists no statistic"),
+    ("narrowed", "results", no_events, "lists nothing that was computed from data"),
+    ("narrowed", "results", as_if_trivial, "lists nothing that was computed from data"),
+    ("narrowed", "results", no_counts, "'income': no noisy counts are listed"),
+    ("narrowed", "results", declare_wider, "'age': no noisy counts are listed"),
+    ("narrowed", "results", declare_narrower, "not inside those that were declared"),
+    ("narrowed", "results", declare_other_rows, "not inside those that were declared"),
+    ("narrowed", "results", lose_a_stage, "the certificate lists counts"),
+    ("narrowed", "results", lose_a_column, "whose products are not listed"),
+    ("narrowed", "results", lose_the_constant, "whose products are not listed"),
+    ("staged", "results", another_method, "does not know the method 'SecretSauce'"),
+    ("staged", "results", no_counts, "those that are listed do not"),
+    ("staged", "results", no_counts_of_stages, "the certificate lists counts of residuals"),
+    ("staged", "results", no_events, "lists nothing that was computed from data"),
+    ("staged", "results", lose_a_stage, "the certificate lists"),
+    ("staged", "release", release_without_the_last_stage, "of a stage is missing"),
+    (
+        "staged",
+        "release",
+        release_without_score_products,
+        "noise on counts of residuals, inner U'U, U'e, e'e of a stage",
+    ),
+    ("staged", "release", turn_an_axis, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_half_width, "the half widths of stage 3 do not follow"),
+    ("staged", "release", another_number_of_rows, "range that was counted does not follow"),
+    ("classes", "release", other_classes, "other classes than the outcome has"),
+    ("classes", "release", a_wider_label, "other classes than the outcome has"),
+    ("AdaSSP", "results", lose("eigenvalue"), "the certificate lists X'X, X'y"),
+    ("AdaSSP", "results", lose("cross"), "the certificate lists least eigenvalue of X'X, X'X"),
+    ("AdaSSP", "results", verified_constants, "never verified"),
+    ("AdaOPS", "release", no_events, "adaptive posterior sampling is missing"),
+    ("AdaOPS", "release", as_if_trivial, "lists nothing that was computed from data"),
+    ("AdaOPS", "release", lose_the_noise_of_the_norm, "noise on least eigenvalue"),
+    ("AdaOPS", "release", lower_the_norm, "norm of a row 1.73205, listed 1.55885"),
+    ("AdaOPS", "release", another_regressor, "other regressors than the certificate lists"),
+    ("output", "release", lose_the_gram, "noise on least eigenvalue"),
+    ("output", "release", lose_the_norm, "noise on least eigenvalue"),
+    ("batches", "release", fewer_steps, "noise on gradients of sampled batches"),
+    ("batches", "release", raise_the_norm, "norm of a row 1.73205, listed 1.90526"),
+    ("adaptive", "release", lose_a_stage, "other linear predictors, or stages"),
+    ("adaptive", "release", lower_the_norm, "listed 1.55885"),
+    ("classes", "release", lose_a_stage, "other linear predictors, or stages"),
+    ("Poisson", "release", wider_counts, "smaller counts than the outcome's bounds allow"),
+    ("Poisson", "release", another_loss, "no Poisson regression has the loss"),
+    ("public", "release", raise_the_public_norm, "no outcomes within the bounds have a norm of 5"),
+]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """Files of each maker, made once."""
+    folder, made = tmp_path_factory.mktemp("honest"), {}
+
+    def find(name, what):
+        if name not in made:
+            model = made[name] = MAKERS[name]()
+            model.release_.save(folder / f"{name}.release.json")
+            if not isinstance(model.release_, ReleasedModel):
+                model.results_.save(folder / f"{name}.results.json")
+        return json.loads((folder / f"{name}.{what}.json").read_text())
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "forge", "why"), FORGERIES, ids=[f"{name}: {forge.__name__}" for name, _, forge, _ in FORGERIES]
+)
+def test_a_forgery_is_found(name, what, forge, why, honest, run, tmp_path):
+    body = honest(name, what)
+    (tmp_path / "honest.json").write_text(json.dumps(body))
+    assert run("check", "honest.json").code == 0
+    forge(body)
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    ran = run("check", "forged.json", "--json")
+    found = json.loads(ran.out)
+    assert (ran.code, found["ok"]) == (1, False)
+    assert any(why in finding["what"] + " " + finding["detail"] for finding in found["findings"] if not finding["ok"])
+    assert run("check", "forged.json").code == 1
+
+
+def set_in(*path, to):
+    def forge(body):
+        *before, last = path
+        for step in before:
+            body = body[step]
+        assert last in body
+        body[last] = to
+
+    return forge
+
+
+@pytest.mark.parametrize(
+    ("name", "forge"),
+    [
+        ("staged", set_in("unit", to="ten rows are one person")),
+        ("narrowed", set_in("unit", to="ten rows are one person")),
+        ("narrowed", set_in("events", -1, "blocks", 0, "exact", to=False)),
+        ("Poisson", set_in("events", 0, "gradient", to=0.01)),
+        ("Poisson", set_in("events", 0, "smoothness", to=0.01)),
+        ("Poisson", set_in("events", 0, "one_signed", to=True)),
+        ("Poisson", set_in("events", 0, "exact", to=True)),
+    ],
+)
+def test_figures_that_follow_from_others_do(name, forge, honest, run, tmp_path):
+    """Nothing is computed from them, but whoever reads the file sees them."""
+    body = honest(name, "release")
+    forge(body["certificate"])
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    ran = run("check", "forged.json")
+    assert ran.code == 2
+    assert "contradicts itself" in ran.err
+
+
+def test_a_huge_cost_is_told_and_not_an_error(honest, run, tmp_path):
+    body = honest("Poisson", "release")
+    body["certificate"]["events"][0]["tolerance"] = 2.0**63
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    ran = run("check", "forged.json", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["epsilon"] is None

@@ -1,0 +1,188 @@
+"""Intervals by coefficient: which are given, and what is said of the others."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from discreet import Domain, DPLinearRegression, Results, compare
+from discreet.core.placeholders import Unavailable
+from discreet.errors import FileFormatError
+from discreet.results.boundary_warnings import is_piled
+from discreet.results.inference import LARGEST_NOISE, JointInference
+from discreet.results.spread import OutcomeSpread
+
+
+def people(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.uniform(18, 65, n), "school": rng.normal(12, 2, n).clip(0, 20)})
+    frame["member"] = (rng.random(n) < 0.3) * 1.0
+    errors = (1 + 4 * frame.member) * rng.standard_normal(n)
+    frame["wage"] = (0.2 * frame.age + frame.school + 8 * frame.member + errors).clip(0, 100)
+    return frame
+
+
+BOUNDS = {"age": (18, 65), "school": (0, 20), "member": (0, 1), "wage": (0, 100)}
+
+
+def fitted(frame, more=None, seed=1, **options):
+    model = DPLinearRegression(
+        epsilon=3, delta=1e-6, domain=Domain(BOUNDS | (more or {})), random_state=seed, **options
+    )
+    return model.fit_source(frame, "wage").results_
+
+
+@pytest.fixture(scope="module")
+def spoiled():
+    """A model with a column that is nearly constant, and two that go together."""
+    frame = people()
+    rng = np.random.default_rng(2)
+    frame["still"] = 1 + 1e-4 * rng.standard_normal(len(frame))
+    frame["twin"] = frame.age + 1e-3 * rng.standard_normal(len(frame))
+    return fitted(frame, {"still": (0, 1000), "twin": (18, 65)}, seed=4)
+
+
+def test_a_bad_direction_takes_away_only_the_intervals_that_it_touches(spoiled):
+    found = spoiled.inference
+    given = dict(zip(spoiled.coefficients, found.given.tolist(), strict=True))
+    assert given == {"(intercept)": False, "age": False, "school": True, "member": True, "still": False, "twin": False}
+    assert np.isnan(spoiled.std_err["age"])
+    assert np.isnan(spoiled.conf_int().loc["still"]).all()
+    assert np.isfinite(spoiled.conf_int().loc["school"]).all()
+    assert np.isnan(spoiled.cov_params().loc["age", "age"])
+    assert isinstance(spoiled.t_test("age = 0").estimates[0].std_err, Unavailable)
+    assert spoiled.to_dict()["std_err"]["age"] is None
+    assert np.isnan(spoiled.pvalues["twin"])
+    assert spoiled.pvalues["school"] < 1e-6
+
+
+def test_the_columns_to_blame_are_named(spoiled):
+    text = str(spoiled.summary(0.95)).replace("\n", " ")
+    assert "withheld" in text
+    assert "still varies too little within the declared bounds" in text
+    assert "age and twin move together so closely" in text
+    assert "school" not in spoiled.inference.withheld
+
+
+def test_what_combines_well_is_told_where_its_parts_are_not(spoiled):
+    """age + twin is known though neither is."""
+    A = np.zeros((2, 6))
+    A[0, [1, 5]] = 1
+    A[1, 1] = 1
+    noise = spoiled.inference.noise_of(A)
+    assert noise[0] <= LARGEST_NOISE < noise[1]
+    low, high = spoiled.inference.combined(A).interval(0.95)[0]
+    assert low < 0.2 < high
+    assert high - low < 0.2
+    assert isinstance(spoiled.wald_test("age"), Unavailable)
+    assert spoiled.wald_test(["school", "member"]).p_value < 1e-6
+
+
+def test_a_withheld_model_is_shown_saved_and_compared(spoiled, tmp_path):
+    assert spoiled.to_frame()["std_err"].isna().sum() == 4
+    assert spoiled.plot() is not None
+    assert "nan" not in str(spoiled)
+    assert "nan" not in spoiled.summary().html()
+    spoiled.save_report(tmp_path / "page.html")
+    again = JointInference.from_dict(spoiled.inference.to_dict(), 6)
+    assert again.withheld == spoiled.inference.withheld
+    assert np.array_equal(again.interval(0.9), spoiled.inference.interval(0.9), equal_nan=True)
+
+
+def test_predictions_have_intervals_where_the_line_is_told(spoiled):
+    rows = people(50, 3).assign(still=1.0, twin=lambda frame: frame.age)
+    low, high = spoiled.predict_interval(rows.drop(columns="wage"))
+    assert np.all(low < high)
+    far = rows.assign(twin=rows.age + 40).drop(columns="wage")
+    assert np.isnan(spoiled.predict_interval(far, of="mean")[0]).all()
+
+
+# ---------------------------------------------------------------- robust or not, declared or not
+
+
+def test_robust_standard_errors_are_larger_where_variances_are():
+    robust, classical = (fitted(people(), covariance=kind) for kind in ("robust", "classical"))
+    assert robust.inference.robust
+    assert not classical.inference.robust
+    assert robust.std_err["member"] > 1.3 * classical.std_err["member"]
+    assert "for errors of equal variance" in str(classical)
+
+
+def test_the_declared_fit_has_wider_intervals_and_is_not_compared_with_the_other(tmp_path):
+    bounded, declared = fitted(people()), fitted(people(), seed=2, estimand="declared")
+    assert bounded.about("declared").std_err["age"] > bounded.std_err["age"]
+    assert "count less" in bounded.estimand
+    assert "charged" in declared.estimand
+    pair = compare(bounded, declared)
+    assert "different fits" in pair.std_err.reason
+    assert any("different fits" in line for line in pair.differs())
+    assert not isinstance(compare(bounded.about("declared"), declared).std_err, Unavailable)
+
+
+def test_prediction_intervals_hold_where_outcomes_vary_more():
+    results, new = fitted(people()), people(20_000, 9)
+    low, high = results.predict_interval(new.drop(columns="wage"))
+    inside = (low <= new.wage) & (new.wage <= high)
+    predicted = results.predict(new.drop(columns="wage"))
+    for quarter in (predicted < np.quantile(predicted, 0.25), predicted > np.quantile(predicted, 0.75)):
+        assert 0.9 < inside[quarter].mean() < 0.98
+
+
+def test_the_residual_sd_and_r_squared_have_intervals():
+    results, frame = fitted(people()), people()
+    X = np.column_stack([np.ones(len(frame)), frame.drop(columns="wage")])
+    residuals = frame.wage - X @ np.linalg.lstsq(X, frame.wage)[0]
+    spread = results.inference.spread
+    low, high = spread.sigma_interval(0.99)
+    assert low < residuals.std() < high
+    assert high / low < 1.5
+    low, high = spread.explained_interval(0.99)
+    assert low < 1 - residuals.var() / frame.wage.var() < high
+    assert high - low < 0.3
+
+
+# ---------------------------------------------------------------- bounds that cut the outcome off
+
+
+def test_a_pile_at_a_bound_is_told(tmp_path):
+    frame = people().assign(wage=lambda f: f.wage.clip(0, 25))
+    results = fitted(frame, {"wage": (0, 25)})
+    assert "Many values of wage lie at its upper bound, 25" in " ".join(results.remarks)
+    assert "upper bound" in str(results).replace("\n", " ")
+    assert not fitted(people()).remarks
+
+
+@pytest.mark.parametrize(
+    ("counts", "sd", "piled"),
+    [((300, 100, 90, 80), 5, True), ((300, 0, 0, 300), 5, False), ((120, 100, 90), 5, False), ((9, 4, 1), 5, False)],
+)
+def test_a_pile_stands_out_of_noise_and_of_its_neighbour(counts, sd, piled):
+    assert is_piled(np.array(counts, dtype=float), sd) is piled
+
+
+def test_remarks_are_saved(tmp_path):
+    frame = people().assign(wage=lambda f: f.wage.clip(0, 25))
+    model = DPLinearRegression(epsilon=1, delta=1e-6, domain=Domain(BOUNDS | {"wage": (0, 25)}))
+    results = model.fit_source(frame, "wage").results_
+    results.save(tmp_path / "model.json")
+    assert Results.load(tmp_path / "model.json").remarks == results.remarks
+
+
+def test_prediction_intervals_reach_as_far_as_heavy_tails_need():
+    """One error in ten is ten times as large: 1.96 sds of clipped residuals hold fewer than 95 % of outcomes."""
+    rng, domain = np.random.default_rng(3), Domain({"x": (-1, 1), "y": (-100, 100)})
+    x = rng.uniform(-1, 1, 40_000)
+    y = x + rng.normal(size=40_000) * np.where(rng.random(40_000) < 0.1, 10.0, 1.0)
+    seen, new = ({"x": x[half], "y": y[half]} for half in (slice(20_000), slice(20_000, None)))
+    given = {"epsilon": 1.0, "delta": 1e-6, "domain": domain, "random_state": 0}
+    found = DPLinearRegression(**given).fit_source(pd.DataFrame(seen), "y").results_
+    low, high = found.predict_interval(pd.DataFrame({"x": new["x"]}))
+    assert np.mean((low <= new["y"]) & (new["y"] <= high)) == pytest.approx(0.95, abs=0.015)
+    spread = found.inference.spread
+    assert spread.reach(0.95) > stats.t.ppf(0.975, spread.df)
+    assert OutcomeSpread.from_dict(json.loads(json.dumps(spread.to_dict()))) == spread
+    for damaged in ({"within": [0.5]}, {"edges": spread.edges[::-1]}):
+        with pytest.raises(FileFormatError, match="damaged"):
+            OutcomeSpread.from_dict(spread.to_dict() | damaged)
