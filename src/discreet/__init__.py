@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from discreet.results.released_model import ReleasedModel
     from discreet.results.results import Results
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0.dev1"
 
 __all__ = [
     "NAPP",

@@ -32,7 +32,7 @@ from discreet.privacy.events import kinds
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import Spending
-from discreet.recipes.methods import moments
+from discreet.gate import statistics as moments
 
 EPSILON, DELTA = 8.0, 1e-6
 LESS = 0.8

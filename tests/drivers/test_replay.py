@@ -130,9 +130,15 @@ def test_an_honest_release_follows_from_its_recipe(name, made):
 def test_the_options_of_an_older_file_are_found(name, made):
     """Files of version 0.2.0 do not name their recipe."""
     released = made(name)
-    older = replace(released.certificate, recipe=None)
+    older = replace(released.certificate, recipe=None, software="discreet 0.2.0")
     assert older.mismatch(released.values) is None
     assert older.mismatch() is None
+
+
+def test_a_certificate_names_its_recipe(made):
+    released = made("auto")
+    unnamed = replace(released.certificate, recipe=None)
+    assert unnamed.mismatch(released.values).subject == unnamed.mismatch().subject == "recipe"
 
 
 def rescaled(released, factors):

@@ -39,6 +39,7 @@ class AsListed(Recipe):
     """A recipe that asks for the listed events, if they are those of this example."""
 
     name = "as listed"
+    named = False
 
     def __init__(self, facts, events):
         object.__setattr__(self, "facts", facts)

@@ -58,7 +58,7 @@ def test_the_conda_recipe_says_what_the_project_says():
 
 def test_what_needs_the_accountant_says_so_before_anything_is_drawn(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
-    monkeypatch.setattr("discreet.gate.batches.add_normal", None, raising=False)
+    monkeypatch.setattr("discreet.mechanisms.gradient_descent.batches_release.add_normal", None, raising=False)
     sampled_curve.cache_clear()
     X = np.linspace(0, 1, 50)[:, None]
     facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1)}

@@ -38,6 +38,7 @@ NOISE = "noise may be any that costs no more than is promised, and a value any t
 ORDER = "which of the released values belongs to which column, only the data tell"
 SAME = "another method releases the same statistics"
 TURNED = "other numbers for the same coordinates: turned axes, and rounding errors, which processors may make"
+OPTION = "another option of the recipe leads to the same questions, so it is the same release"
 WORDS = "words for people, from which nothing follows"
 REST = "it follows from the release, another file that `release` names: check that one, and fit it again"
 
@@ -48,6 +49,8 @@ FREE = [
     ("*:certificate.guarantee.delta", "more tiny", WEAKER),
     ("*:certificate.method", "as_*", SAME),
     ("*:certificate.rows", f"{NUMBERS} null number", DECLARED),
+    *((f"*:certificate.recipe.{name}", "*", OPTION) for name in ("stages", "covariance")),
+    ("*results:certificate.recipe.shares*", NUMBERS, REST),
     ("*:certificate.declared", "null", DECLARED),
     ("*:certificate.declared.columns.?.*", NUMBERS, DECLARED),
     ("*:certificate.domain.columns.?.*", f"{NUMBERS} reversed", DECLARED),

@@ -92,7 +92,7 @@ def by_name(kind: FieldKind) -> FieldKind:
 
 
 def record(described: type[Any] | Fields) -> FieldKind:
-    """What the table of a class describes, read by its `from_dict`, if it has one; or a mapping, by a table alone."""
+    """A thing that the table of a class describes, read by its `from_dict` if it has one; or a mapping."""
     if isinstance(described, Fields):
         return replace(OBJECT, schema=ref(described.name), read=described.read, write=described.write)
     read = getattr(described, "from_dict", same)

@@ -43,7 +43,7 @@ class FieldKind:
     write: Callable[[Any], Any] = same
 
     def take(self, value: Any, wrong: str = "it is damaged, its parts do not fit together.") -> Any:
-        """What a value of a file stands for; refuse one of another kind."""
+        """Convert a value of a file; refuse one of another kind."""
         if not self.fits(value):
             raise FileFormatError(wrong)
         return self.read(value)
@@ -158,7 +158,7 @@ class Fields:
         DEFINED[name] = self
 
     def write(self, thing: Any) -> dict[str, Any]:
-        """What a file holds of a thing."""
+        """Return the fields of a thing, as files hold them."""
         return {
             key: one.kind.write(attrgetter(one.attribute)(thing))
             for key, one in self.rows.items()
@@ -207,7 +207,7 @@ class ClosedFields(Fields):
 
 
 class Written:
-    """What a table describes, and writes."""
+    """A thing whose fields a table describes and writes."""
 
     FIELDS: ClassVar[Fields]
 
@@ -217,7 +217,7 @@ class Written:
 
 
 class FileRecord(Written):
-    """What a table describes, writes and reads."""
+    """A thing whose fields a table describes, writes and reads."""
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Self:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -44,6 +43,8 @@ class SmoothHinge(Loss):
         """The values f, f' = -t s and f'' = s (1 - s)/w, with s = 1/(1 + e^(-(1 - t eta)/w))."""
         t = 2 * y - 1
         u = (1 - t * eta) / self.width
+        from scipy.special import expit  # workers of engines have families without scipy
+
         s = expit(u)
         value = self.width * (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))))
         return value, -t * s, s * expit(-u) / self.width

@@ -54,7 +54,7 @@ _ANSWER = Fields(
 
 
 def _expected(found: Expected) -> dict[str, Any]:
-    """What to expect; numbers that fits do not give are missing one by one."""
+    """Expected errors; numbers that fits do not give are missing one by one."""
     none = np.full(np.shape(found.rmse), np.nan)
     std_err, width = (none if isinstance(one, Unavailable) else one for one in (found.std_err, found.width))
     return _EXPECTED.write(replace(found, std_err=std_err, width=width))

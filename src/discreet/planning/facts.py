@@ -93,7 +93,7 @@ class PlanFacts(Written):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What was guessed of each column."""
+        """The guesses about each column."""
         numbers = {name: {"mean": v.mean, "sd": v.sd} for name, v in self.numbers.items() if v is not None}
         return numbers | {name: {"shares": list(v)} for name, v in self.shares.items()}
 

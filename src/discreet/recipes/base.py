@@ -220,6 +220,8 @@ class Recipe:
     facts: Facts
 
     name: ClassVar[str]
+    named: ClassVar[bool] = True
+    """Whether certificates name the recipe and its options."""
 
     @abstractmethod
     def steps(self) -> Steps[Any]:

@@ -26,6 +26,7 @@ class Draws(Recipe):
     questions: tuple[AskEvent, ...] = ()
 
     name: ClassVar[str] = "draws"
+    named: ClassVar[bool] = False
 
     def steps(self) -> Steps[None]:
         """Ask for each draw."""

@@ -276,11 +276,13 @@ def mean_alone(design: Sequence[str]) -> Axes:
 def is_close(own: Coordinates, expected: Coordinates) -> bool:
     """Whether coordinates agree up to rounding errors and rotation of the axes."""
     shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.row_norms, *c.widths)]) for c in (own, expected)]
-    if shapes[0] != shapes[1]:
+    models = [(type(c), getattr(c, "link", None), getattr(c, "exposure", None)) for c in (own, expected)]
+    if shapes[0] != shapes[1] or models[0] != models[1]:
         return False
     (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
     G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: rotating axes changes nothing
-    sizes = zip(*([c.radius, *c.row_norms, *itertools.chain(*c.widths)] for c in (own, expected)), strict=True)
+    lists = ([c.radius, getattr(c, "largest", 0.0), *c.row_norms, *itertools.chain(*c.widths)] for c in (own, expected))
+    sizes = zip(*lists, strict=True)
     scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
     return (
         bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))

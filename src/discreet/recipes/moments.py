@@ -84,7 +84,7 @@ class MomentsOnce(Fixed):
     @property
     def options(self) -> dict[str, Any]:
         """The shares of mu^2."""
-        return {"shares": {request.statistic: request.share for request in self.requests}}
+        return {"shares": normalised({request.statistic: request.share for request in self.requests})}
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
@@ -103,11 +103,18 @@ class MomentsOnce(Fixed):
         )
 
 
+def normalised(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares that add up to 1; those that do already stay as they are."""
+    total = math.fsum(shares.values())
+    return {name: share if math.isclose(total, 1.0) else share / total for name, share in shares.items()}
+
+
 def are_shares(shares: Any) -> bool:
-    """Whether a file names shares of mu^2: numbers from 0 on, some of them above it."""
-    if not isinstance(shares, dict) or not shares:
+    """Whether a file names shares of mu^2: numbers from 0 on that add up to 1."""
+    if not isinstance(shares, dict):
         return False
-    return all(checks.is_real(share) and 0 <= share < math.inf for share in shares.values()) and any(shares.values())
+    known = all(checks.is_real(share) and 0 <= share < math.inf for share in shares.values())
+    return known and math.isclose(math.fsum(shares.values()), 1.0)
 
 
 class Narrowed(NamedTuple):
@@ -168,6 +175,10 @@ class Counted(Recipe):
     def histograms(self) -> tuple[str, ...]:
         """The outcome."""
         return (self.target,)
+
+    def guesses(self, events: Sequence[Event]) -> list[Self]:
+        """Older versions narrowed bounds by other rules, so nothing is recomputed of their files."""
+        return []
 
     def extremes(self) -> Iterator[Sequence[Block]]:
         """Blocks with the noise for bounds as declared."""

@@ -13,7 +13,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.base import BlockEvent, Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import Facts
-from discreet.recipes.moments import Fixed, are_shares
+from discreet.recipes.moments import Fixed, are_shares, normalised
 from discreet.recipes.noise import StatisticRequest, calibrate, calibrate_public
 
 
@@ -72,7 +72,7 @@ class ManyOutcomes(Fixed):
     @property
     def options(self) -> dict[str, Any]:
         """The shares of mu^2."""
-        return {"shares": dict(self.shares or {})}
+        return {"shares": normalised(self.shares or {})}
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -194,9 +195,11 @@ class Certificate(FileRecord):
                 return Mismatch(
                     "list of events", f"no recipe of {self.method} is whole; the certificate lists {listed}"
                 )
-            if values is None:
-                return outline(recipe, self.events)
+            if self.recipe is None and recipe.named and _NAMELESS.match(self.software) is None:
+                return Mismatch("recipe", "the certificate names none, and releases of its version do")
             own = [recipe] if self.recipe is not None else recipe.guesses(self.events)
+            if values is None or not own:
+                return outline(recipe, self.events)
             found = [replay(guess, self.events, values, self.domain) for guess in own]
             return None if None in found else found[0]
         except (DiscreetError, ArithmeticError, ValueError, KeyError, IndexError, TypeError):
@@ -325,6 +328,9 @@ _WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_w
 _COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
 
+
+_NAMELESS = re.compile(r"discreet 0\.([0-2]\.|3\.0\.dev0$)")
+"""Software whose certificates do not name their recipe."""
 
 _UNSPENT = 1e-3
 """The share of mu that rounding may leave over; without the cheapest step, ten times as much would be left."""

@@ -64,7 +64,7 @@ def releases(table: str, person: Analyst, service: Open) -> list[dict[str, Any]]
 
 @api.post("/quote", tags=["analysts"])
 def quote(asked: AnyRequest, person: Analyst, service: Open) -> dict[str, Any]:
-    """What a request would cost, whether the budget holds it, and which releases serve it for free."""
+    """The price of a request, whether the budget covers it, and which releases serve it for free."""
     return views.quote(service.quote(asked, person))
 
 
@@ -105,7 +105,7 @@ def file(job: str, name: str, person: Analyst, service: Open) -> Response:
 
 
 class Decision(BaseModel):
-    """What a custodian decides of a request."""
+    """A custodian's decision on a request."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -124,7 +124,7 @@ class NewKey(BaseModel):
 
 @api.get("/custody/accounts", tags=["custodians"])
 def accounts(person: Custodian, service: Open) -> list[dict[str, Any]]:
-    """What is left of each account by now, and which tables are closed."""
+    """The balance of each account, and which tables are closed."""
     states, now = service.catalogue.states(), Balances(service.ledger)
     return [
         {"table": name, "state": states[name]["state"], "problem": states[name]["problem"]} | now.told(table.account)

@@ -55,7 +55,7 @@ class FitRequest(_MethodRequest):
 
 
 class ReleaseRequest(ServiceRequest):
-    """What the models of some formulas need, released once."""
+    """Release the statistics that the models of some formulas need, once."""
 
     kind: Literal["release"] = "release"
     formulas: Annotated[list[Formula], Field(min_length=1, max_length=20)]

@@ -73,7 +73,7 @@ class Column(Readable):
     date: bool
     factors: tuple[Factor, ...]
     FIELDS: ClassVar[Fields]
-    """What files hold of a declared column."""
+    """The fields of a declared column in files."""
 
     keys: ClassVar[frozenset[str]]
     """The keys of `facts` and of mappings that people write."""
