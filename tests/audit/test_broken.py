@@ -11,6 +11,7 @@ import pytest
 from discreet import Domain, NappAugmentation
 from discreet.audit import AuditSubject, Neighbours, audit, subject_of
 from discreet.drivers import run
+from discreet.gate import statistics as moments
 from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
 from discreet.mechanisms.gradient_descent import batches_release as batches
 from discreet.mechanisms.gradient_descent import release as descent
@@ -32,7 +33,6 @@ from discreet.privacy.events import kinds
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import Spending
-from discreet.gate import statistics as moments
 
 EPSILON, DELTA = 8.0, 1e-6
 LESS = 0.8
