@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import Domain, NappAugmentation, Postgres
-from discreet.audit import AuditSubject, Neighbours, audit, subject_of
+from discreet.audit import Subject, Neighbours, audit, subject_of
 from discreet.audit.attack import worst_pair
 from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
@@ -69,11 +69,11 @@ class Case:
     features: tuple[str, ...] = ("x",)
     epsilon: float = EPSILON
 
-    def subject(self) -> AuditSubject:
+    def subject(self) -> Subject:
         """What is attacked."""
         method = re.split(r"[ ,]", self.name)[0]
         found = subject_of(method, self.epsilon, **({"delta": DELTA} | self.options))
-        return AuditSubject(found.estimator, self.target, self.features)
+        return Subject(found.estimator, self.target, self.features)
 
 
 REPLACE = {"neighbors": "replace-one"}

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet import AdaSSP, Budget, Domain, DPLinearRegression, DPPoissonRegression
-from discreet.audit import PATHS, AuditSubject, Neighbours, audit, subject_of
+from discreet.audit import PATHS, Neighbours, Subject, audit, subject_of
 from discreet.audit.attack import worst_pair
 from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
@@ -177,7 +177,7 @@ def test_a_way_that_is_not_known_is_refused():
     with pytest.raises(ParameterError, match="at least 40"):
         audit(SSP, fits=10)
     with pytest.raises(ParameterError, match="domain="):
-        audit(AuditSubject(AdaSSP(epsilon=1, delta=1e-6), "y", ("x",)), fits=40)
+        audit(Subject(AdaSSP(epsilon=1, delta=1e-6), "y", ("x",)), fits=40)
 
 
 def test_fits_that_are_all_refused_are_told():
@@ -226,7 +226,7 @@ def test_one_run_proves_something_of_little_noise_and_nothing_of_much():
 
 
 def test_one_run_catches_noise_that_is_far_too_small(monkeypatch):
-    from discreet.recipes.methods import moments
+    from discreet.gate import statistics as moments
 
     drawn = moments.add_normal_on_grid
     monkeypatch.setattr(moments, "add_normal_on_grid", lambda x, sd, m, s: drawn(x, sd / 50, m, s))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import Domain, NappAugmentation
-from discreet.audit import AuditSubject, Neighbours, audit, subject_of
+from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.drivers import run
 from discreet.gate import statistics as moments
 from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
@@ -295,17 +295,17 @@ COLUMNS = {"x": (-1, 1), "y": (-1, 1)}
 def test_all_rows_of_a_person_stay_within_the_promise_to_persons_and_break_that_to_rows(name):
     own = Domain(COLUMNS, **PERSONS)
     pair = Neighbours(own, (ZERO,) * 32, (), (ONE,))
-    promised = AuditSubject(method(name, domain=own, rows=None).estimator, "y", ("x",))
+    promised = Subject(method(name, domain=own, rows=None).estimator, "y", ("x",))
     found = audit(promised, fits=80, pair=pair, seed=1)
     assert not found.broken
     assert 0.9 < found.noise["sums"].ratio < 1.1
-    to_rows = AuditSubject(method(name, rows=None).estimator, "y", ("x",))
+    to_rows = Subject(method(name, rows=None).estimator, "y", ("x",))
     assert audit(to_rows, fits=120, pair=pair, seed=1).broken
 
 
 def test_a_heavy_row_stays_within_the_promise():
     own = Domain(COLUMNS, weights="w", largest_weight=4.0)
-    subject = AuditSubject(method("DPLinearRegression", domain=own, rows=None).estimator, "y", ("x",))
+    subject = Subject(method("DPLinearRegression", domain=own, rows=None).estimator, "y", ("x",))
     found = audit(subject, fits=80, pair=Neighbours(own, (ZERO,) * 32, (), (ONE,)), seed=1)
     assert not found.broken
     assert 0.9 < found.noise["sums"].ratio < 1.1

@@ -69,7 +69,7 @@ def numbers(d):
 @pytest.fixture
 def unread(monkeypatch):
     """Reading fails."""
-    monkeypatch.setattr("discreet.data.reading.Unread.read", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr("discreet.data.reading.Table.read", lambda *_, **__: pytest.fail("rows were read"))
 
 
 @pytest.mark.parametrize("stages", ["auto", 1, 2])

@@ -510,7 +510,7 @@ def test_no_data_file_is_touched(run, tmp_path, monkeypatch):
 
         return call
 
-    monkeypatch.setattr("discreet.data.tables.Table.open", lambda *_: pytest.fail("data were read"))
+    monkeypatch.setattr("discreet.data.tables.InputTable.open", lambda *_: pytest.fail("data were read"))
     monkeypatch.setattr(builtins, "open", watched(open))
     monkeypatch.setattr(os, "open", watched(os.open))
     monkeypatch.setattr(Path, "open", watched(Path.open))

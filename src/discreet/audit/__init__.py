@@ -3,7 +3,7 @@
 from discreet.audit.attack import audit
 from discreet.audit.paths import PATHS
 from discreet.audit.result import Audit
-from discreet.audit.subjects import AuditSubject, subject_of
+from discreet.audit.subjects import Subject, subject_of
 from discreet.audit.tables import Neighbours
 
-__all__ = ["PATHS", "Audit", "AuditSubject", "Neighbours", "audit", "subject_of"]
+__all__ = ["PATHS", "Audit", "Neighbours", "Subject", "audit", "subject_of"]

@@ -15,7 +15,7 @@ from discreet.audit.promise import TradeOff
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
 from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
-from discreet.audit.subjects import AuditSubject
+from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -35,7 +35,7 @@ RATIO, TRAINED = "likelihood ratio", "trained"
 
 
 def audit(
-    subject: AuditSubject,
+    subject: Subject,
     *,
     path: str | Way = "memory",
     fits: int = 2000,
@@ -51,7 +51,7 @@ def audit(
 
     Parameters
     ----------
-    subject : AuditSubject
+    subject : Subject
         The estimator that is attacked; see `subject_of` for the methods of the registry.
     path : str or callable
         How rows reach the estimator: a name in `PATHS`, or a function from a table and an empty folder to a source.
@@ -84,7 +84,7 @@ def audit(
     return _judged(subject, pair, path if isinstance(path, str) else "given", found, confidence)
 
 
-def worst_pair(subject: AuditSubject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
+def worst_pair(subject: Subject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
     """Search for the pair of tables that is easiest to tell apart; see `search`."""
     return worst(subject, rng, partial(_separation, rng), report)
 
@@ -110,7 +110,7 @@ class Fits:
 
 
 def _fits(
-    subject: AuditSubject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
+    subject: Subject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
 ) -> Fits:
     """Fit both tables in turn."""
     tables = pair.tables()
@@ -143,7 +143,7 @@ def _line(read: Read | None, width: int) -> Floats:
     return found
 
 
-def _separation(rng: np.random.Generator, subject: AuditSubject, pair: Neighbours, fits: int) -> float:
+def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:
     """The separation of two tables by this many fits to each; 0.5, that is none, if all fits are refused."""
     try:
         found = _fits(subject, pair, "memory", 2 * fits, rng, lambda _: None)
@@ -160,7 +160,7 @@ def _preferred(best: dict[str, GuessCounts]) -> str:
     return TRAINED if gain > 2 * math.sqrt(best[RATIO].guesses / 2) else RATIO
 
 
-def _judged(subject: AuditSubject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
+def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
     """Choose a statistic and a threshold on some fits, and count their errors on the others."""
     promise = TradeOff(fits.certificate)
     kind, delta = promise.kind, promise.guarantee.delta

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.subjects import AuditSubject
+from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours, Row, corners, crowds
 from discreet.data.reading import Progress
 from discreet.errors import DiscreetError
@@ -38,7 +38,7 @@ _EPSILON = 8.0
 _ROUNDS = (16, 6), (3, 20)
 """For each round, the number of pairs and the number of fits to each table."""
 
-Separation = Callable[[AuditSubject, Neighbours, int], float]
+Separation = Callable[[Subject, Neighbours, int], float]
 """A function from a subject, a pair and a number of fits to each table to how well the tables are told apart."""
 
 
@@ -50,12 +50,12 @@ class Candidate:
     loss: float
 
 
-def worst(subject: AuditSubject, rng: np.random.Generator, separation: Separation, report: Progress) -> Neighbours:
+def worst(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> Neighbours:
     """Find the worst pair by the law of the noise or, if that is unknown, the pair that fits tell apart best.
 
     Parameters
     ----------
-    subject : AuditSubject
+    subject : Subject
         The estimator that is attacked.
     rng : Generator
         The random generator for the fits.
@@ -71,7 +71,7 @@ def worst(subject: AuditSubject, rng: np.random.Generator, separation: Separatio
     return _climbed(subject, max(found, key=lambda one: one.loss), rng).pair
 
 
-def pairs(subject: AuditSubject, crowd: tuple[Row, ...]) -> list[Neighbours]:
+def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
     """The pairs with these common rows: each corner is added and removed, or replaces another."""
     domain = subject.domain.select(subject.columns)
     ends = corners(domain, subject.columns)
@@ -83,7 +83,7 @@ def pairs(subject: AuditSubject, crowd: tuple[Row, ...]) -> list[Neighbours]:
     return [Neighbours(domain, crowd, (one,), (other,)) for one, other in alike]
 
 
-def _crowds(subject: AuditSubject, rng: np.random.Generator) -> list[tuple[Row, ...]]:
+def _crowds(subject: Subject, rng: np.random.Generator) -> list[tuple[Row, ...]]:
     """The common rows in the middle of the domain, plus a sample of the other sets if there are many."""
     first, *others = crowds(subject.domain.select(subject.columns), subject.columns)
     if len(others) >= _MOST_CROWDS:
@@ -91,7 +91,7 @@ def _crowds(subject: AuditSubject, rng: np.random.Generator) -> list[tuple[Row, 
     return [first, *others]
 
 
-def _by_law(subject: AuditSubject, rng: np.random.Generator, report: Progress) -> list[Candidate] | None:
+def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> list[Candidate] | None:
     """The loss of each pair; None if it is not known."""
     found: list[Candidate] = []
     every = _crowds(subject, rng)
@@ -107,7 +107,7 @@ def _by_law(subject: AuditSubject, rng: np.random.Generator, report: Progress) -
     return found or None
 
 
-def _climbed(subject: AuditSubject, best: Candidate, rng: np.random.Generator) -> Candidate:
+def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Candidate:
     """Move the person from the worst corner along single columns, as long as the loss grows."""
     for _ in range(_STEPS):
         found = _costs(subject, [best.pair, *moved(best.pair, subject.public)], rng) or [best]
@@ -132,7 +132,7 @@ def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
     return found
 
 
-def _costs(subject: AuditSubject, own: list[Neighbours], rng: np.random.Generator) -> list[Candidate] | None:
+def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) -> list[Candidate] | None:
     """The mean loss, over a few releases, of pairs with the same common rows; None if it is not known."""
     total, done = np.zeros(len(own)), 0
     while done < _RELEASES:
@@ -157,9 +157,7 @@ def _cost(pair: Neighbours, model: Any) -> Any:
     return losses(pair.table(pair.first), model, n_jobs=1, **given)
 
 
-def _by_fits(
-    subject: AuditSubject, rng: np.random.Generator, separation: Separation, report: Progress
-) -> list[Candidate]:
+def _by_fits(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> list[Candidate]:
     """Rank pairs by how well fits with a larger epsilon tell them apart: a sample first, then the best ones again."""
     larger = copy.copy(subject.estimator).set_params(epsilon=max(_EPSILON, subject.estimator.epsilon or 0.0))
     open_ = replace(subject, estimator=larger)

@@ -69,7 +69,7 @@ class Quiet(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AuditSubject:
+class Subject:
     """An estimator, and the columns that it is fitted to.
 
     Parameters
@@ -154,7 +154,7 @@ class AuditSubject:
         return Quiet(table, self.seen(table, NO_NOISE))
 
 
-def subject_of(method: str, epsilon: float, delta: float | None, **options: Any) -> AuditSubject:
+def subject_of(method: str, epsilon: float, delta: float | None, **options: Any) -> Subject:
     """A method of the registry, on one feature and one outcome in [-1, 1], a class or a count.
 
     Parameters
@@ -178,4 +178,4 @@ def subject_of(method: str, epsilon: float, delta: float | None, **options: Any)
         "rows": PUBLIC_ROWS,
         "n_jobs": 1,
     }
-    return AuditSubject(found.estimator(epsilon=epsilon, delta=delta, **(given | options)), "y", ("x",))
+    return Subject(found.estimator(epsilon=epsilon, delta=delta, **(given | options)), "y", ("x",))

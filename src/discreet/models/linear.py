@@ -285,7 +285,7 @@ class DPLinearRegression(MomentsRegressor):
         session = self._session(spec.promise)
         return self._recipe(domain, spec, session), session
 
-    def fit_run(self, found: Run, target: str, features: Sequence[str]) -> Self:
+    def solve(self, found: Run, target: str, features: Sequence[str]) -> Self:
         """Fit the model to a release by its `recipe`."""
         return self._fit_run(found, FitSpec((target,), list(features), self._check()))
 

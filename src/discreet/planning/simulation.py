@@ -150,7 +150,7 @@ def _fit_by_recipe(model: DPLinearRegression, table: SampledTable, domain: Domai
     facts = table.people.facts
     recipe, session = model.recipe(domain, facts.target, facts.features)
     found = table.released((*key, domain, recipe.name), lambda: simulate(recipe, table.source(domain), session))
-    model.fit_run(found, facts.target, facts.features)
+    model.solve(found, facts.target, facts.features)
     stages = model.release_.stages
     return 1 if not stages else 0 if model.release_.mean_alone else len(stages)
 
