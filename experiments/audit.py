@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import Domain, NappAugmentation, Postgres
-from discreet.audit import Subject, Neighbours, audit, subject_of
+from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.audit.attack import worst_pair
 from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
