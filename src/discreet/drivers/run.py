@@ -79,7 +79,7 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
 def release_moments(recipe: Recipe, source: StatisticSource, session: Session) -> PrivateMoments:
     """Release a table by a recipe of statistics, for any number of models."""
     found = run(recipe, source, session)
-    return PrivateMoments(found.certificate, found.values)
+    return PrivateMoments.of_run(found.certificate, found.values, found.result)
 
 
 def _price(certificate: Certificate, events: Sequence[Event], domain: Domain) -> dict[str, Any]:

@@ -301,7 +301,7 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_run(self, found: Run, spec: FitSpec) -> Self:
         """Fit to a release, and warn of bounds that were far too wide."""
-        released = PrivateMoments(found.certificate, found.values)
+        released = PrivateMoments.of_run(found.certificate, found.values, found.result)
         if spec.several:
             e = normal_equations(released, spec.targets, spec.features)
             return self._fit_equations(released, e, e, spec)

@@ -264,6 +264,14 @@ class ReleasedMoments:
         """Whether X'X is estimated from a sample of the rows."""
         return any(scale > 1 for scale in self._scales)
 
+    @classmethod
+    def of_run(cls, certificate: Certificate, values: tuple[tuple[GridValues, ...], ...], result: Any) -> Self:
+        """Return a release that was just made; the geometry that its recipe ended with need not be computed again."""
+        released = cls(certificate, values)
+        if isinstance(result, StageGeometry):
+            vars(released)["geometry"] = result
+        return released
+
     @cached_property
     def geometry(self) -> StageGeometry:
         """The geometry of the stages, from the released values."""
