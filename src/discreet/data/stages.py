@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
 
 
-class _Sums:
+class _RotatedSums:
     """Exact sums of a stage in integers of 95 bits; **confidential**."""
 
     def __init__(self, domain: Domain, coordinates: Coordinates, high: Ints, low: Ints) -> None:
@@ -45,12 +45,12 @@ class _Sums:
         q = len(self.coordinates.axes)
         return self._high[start : start + q, :q], self._low[start : start + q, :q]
 
-    def _added(self, other: _Sums) -> tuple[Ints, Ints]:
+    def _added(self, other: _RotatedSums) -> tuple[Ints, Ints]:
         if other.domain != self.domain or other.coordinates != self.coordinates:
             raise ParameterError("These sums have different domains or coordinates and cannot be added.")
         return carry(self._high + other._high, self._low + other._low)
 
-    def _is_same(self, other: _Sums) -> bool:
+    def _is_same(self, other: _RotatedSums) -> bool:
         same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
         return self.domain == other.domain and self.coordinates == other.coordinates and same
 
@@ -64,7 +64,7 @@ class _Sums:
         raise TypeError(f"{type(self).__name__} are confidential and are not pickled.")
 
 
-class StageSums(_Sums):
+class StageSums(_RotatedSums):
     """Exact sums of u u', u e' and e^2 over the rows of a table, in integers of 95 bits; **confidential**.
 
     There is one e for every half width of every outcome. Sums of integers do not depend on order, chunking or threads,
@@ -171,7 +171,7 @@ class StageSums(_Sums):
         return self._is_same(other) and counts
 
 
-class ScoreProductSums(_Sums):
+class ScoreProductSums(_RotatedSums):
     """Exact score products: sums of s s' over rows, with s = u e the scores of each outcome; **confidential**.
 
     With a single outcome, also sums of u u' over the inner rows, whose residuals are not clipped.

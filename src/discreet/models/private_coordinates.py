@@ -91,7 +91,7 @@ class PrivateCoordinatesModel(PerturbedModel):
             refuse_robust(self.covariance)
             return super()._fit_rows(table, spec)
         with as_progress(table.progress) as report:
-            told = replace(table, progress=_Readings(report))
+            told = replace(table, progress=_JoinedProgress(report))
             own, session = self._linear_predictors(domain, design, outcome), self._session(spec.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
@@ -114,7 +114,7 @@ class PrivateCoordinatesModel(PerturbedModel):
         return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
-class _Readings:
+class _JoinedProgress:
     """The progress of several readings of a table, shown as one: each reading starts anew."""
 
     most = 5

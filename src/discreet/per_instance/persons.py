@@ -41,7 +41,7 @@ _EVERYBODY = "the certificate's own bound for everybody"
 
 def person_losses(source: Any, certificate: Certificate, progress: Progress) -> Losses:
     """Compute the losses of persons, in the order of `Losses.names`, or of weighted rows, in the order of the table."""
-    parts = [_Statistic(event, block, certificate) for event, block in _blocks(certificate)]
+    parts = [_PersonStatistic(event, block, certificate) for event, block in _blocks(certificate)]
     named: list[Any] | None = None
     values: dict[int, Floats] = {}
     for column in dict.fromkeys(part.column for part in parts):
@@ -64,7 +64,7 @@ def _blocks(certificate: Certificate) -> list[tuple[StatisticsEvent, Block]]:
     return [(event, block) for event in certificate.of(StatisticsEvent) for block in event.blocks]
 
 
-class _Statistic:
+class _PersonStatistic:
     """One statistic of a release and its cost to persons."""
 
     def __init__(self, event: StatisticsEvent, block: Block, certificate: Certificate) -> None:
@@ -112,7 +112,7 @@ def _never(rows: EncodedRows) -> Floats:
 
 
 def _pass(
-    table: Table, parts: list[_Statistic], column: str | None, progress: Progress
+    table: Table, parts: list[_PersonStatistic], column: str | None, progress: Progress
 ) -> tuple[list[Any] | None, list[Floats]]:
     """Read the rows once; return the names of persons, if any, and the cost of each statistic to each of them."""
     reader, own = table.reader, table.reader if column is None else table.reader.only(column)
@@ -136,7 +136,7 @@ def _pass(
     return names if has_persons else None, [np.concatenate(cost) for cost in costs]
 
 
-def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
+def _added(parts: list[_PersonStatistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
     """Return the weighted contribution of each row of a batch to each statistic; 0 where the row was dropped."""
     rows = EncodedRows(batch.A / ONE)
     kept = np.ones(batch.rows, dtype=bool) if kept is None else kept

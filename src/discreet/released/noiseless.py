@@ -59,7 +59,7 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
             elif event.rotated is not None or event.sampled_share < 1:
                 continue
             elif block.kind.symmetric:
-                yield from _Products(block, parts, domain).facts()
+                yield from _ProductParts(block, parts, domain).facts()
             elif steps := block.kind.steps(block, lambda name: _is_whole(name, domain)):
                 yield from _multiples(parts[0], steps, domain)
 
@@ -76,7 +76,7 @@ def _multiples(values: GridValues, steps: list[int], domain: Domain) -> Iterator
         yield Fact(bits, bits > 0 and q % (1 << bits) == 0)
 
 
-class _Products:
+class _ProductParts:
     """The entries of X'X, found by place."""
 
     def __init__(self, block: Block, parts: tuple[GridValues, ...], domain: Domain) -> None:

@@ -71,7 +71,7 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moved:
+class _ShiftedLaw:
     """The law of an estimate whose value is so much above that of a weighted sum."""
 
     law: EstimateLaw
@@ -90,7 +90,7 @@ class _Moved:
 def _smooth(inference: JointInference, value: float, gradient: Floats) -> Estimate:
     """A smooth function of (intercept, coefficients), with its value and its gradient at the estimate."""
     linear = inference.contrast(gradient)
-    return replace(linear, value=value, law=_Moved(linear.law, value - linear.value))
+    return replace(linear, value=value, law=_ShiftedLaw(linear.law, value - linear.value))
 
 
 def _table(title: str, names: list[str], estimates: list[Estimate], units: list[str], note: str) -> Contrasts:

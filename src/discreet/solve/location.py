@@ -244,7 +244,7 @@ def _two_places_parts(counted: Span) -> Floats:
     return np.diff((1 - p)[:, None] * lower + p[:, None] * upper, axis=1)
 
 
-class _Tail(NamedTuple):
+class _OneSided(NamedTuple):
     """Exponential laws cut off at the end of the bounds: start, side (-1 or 1), scale, length, and share of a spike."""
 
     start: Floats
@@ -260,12 +260,12 @@ class _Tail(NamedTuple):
 
 
 @functools.cache
-def _one_side() -> tuple[_OutcomeLaws, _Tail]:
+def _one_side() -> tuple[_OutcomeLaws, _OneSided]:
     """Return skewed laws: exponential to one side of a start, with a share of the outcomes at the start."""
     grid = np.meshgrid(_STARTS, [-1.0, 1.0], _TAILS, _SPIKES, indexing="ij")
     start, side, S, p = (part.ravel() for part in grid)
     L = 1 - side * start
-    tail = _Tail(*(part[L > S] for part in (start, side, S, L, p)))
+    tail = _OneSided(*(part[L > S] for part in (start, side, S, L, p)))
     start, side, S, L, p = tail
     odds = tail.missing / (1 - tail.missing)
     mean, square = (1 - p) * (S - L * odds), (1 - p) * (2 * S**2 - (L**2 + 2 * L * S) * odds)
@@ -274,7 +274,7 @@ def _one_side() -> tuple[_OutcomeLaws, _Tail]:
 
 @_kept
 def _one_side_parts(counted: Span) -> Floats:
-    tail = _Tail(*(part[:, None] for part in _one_side()[1]))
+    tail = _OneSided(*(part[:, None] for part in _one_side()[1]))
     far = tail.side * (np.linspace(*counted, BINS + 1) - tail.start)
     F = (1 - np.exp(-np.maximum(far, 0.0) / tail.S)) / (1 - tail.missing)
     near = np.where(far < 0, 0.0, tail.p + (1 - tail.p) * np.minimum(F, 1.0))

@@ -103,7 +103,7 @@ def noise_aware(e: NormalEquations) -> Floats:
     array([[ 0.5],
            [-0.5]])
     """
-    at = _Directions.of(e)
+    at = _EigenDirections.of(e)
     theta = np.empty_like(at.V)
     for outcomes, grid, weights in at.averages():
         theta[:, outcomes] = grid.shrink.T @ weights * at.V[:, outcomes]
@@ -113,7 +113,7 @@ def noise_aware(e: NormalEquations) -> Floats:
 
 def posterior(e: NormalEquations) -> Posterior:
     """Return the posterior of one outcome's coefficients, averaged over the grids."""
-    at, C = _Directions.of(e), e.rotation
+    at, C = _EigenDirections.of(e), e.rotation
     ((_, grid, weights),) = at.averages()
     w, v = weights[:, 0], at.V[:, 0]
     mean, raised = C @ at.U @ (grid.shrink.T @ w * v), w @ np.maximum(at.a, grid.floor[:, None])
@@ -133,7 +133,7 @@ class _Grid(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Directions:
+class _EigenDirections:
     """The `rotated` equations in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
 
     e: NormalEquations
@@ -143,7 +143,7 @@ class _Directions:
     V: Floats
 
     @classmethod
-    def of(cls, e: NormalEquations) -> _Directions:
+    def of(cls, e: NormalEquations) -> _EigenDirections:
         e, n = e.rotated(), max(e.n, 1.0)
         eigenvalues, U = np.linalg.eigh(e.S)
         return cls(e, n, np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n), U, U.T @ e.V)

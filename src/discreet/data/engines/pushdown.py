@@ -89,7 +89,7 @@ class PushdownSource(Remote):
         if not self._checked:
             _refuse_bad(self._transaction, self.domain)
             self._checked = True
-        run = _Run(self._transaction, what.domain, report)
+        run = _QueryRun(self._transaction, what.domain, report)
         if isinstance(what, MomentsPass):
             return run.moments(what)
         if isinstance(what, FirstPass):
@@ -102,7 +102,7 @@ class PushdownSource(Remote):
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
 
 
-class _Run:
+class _QueryRun:
     """The statements of one pass."""
 
     def __init__(self, transaction: Snapshot, domain: Domain, report: Callable[[float], None]) -> None:
