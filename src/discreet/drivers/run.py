@@ -53,6 +53,7 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
     session : Session
         It is charged with the whole price, once, before anything is drawn.
     """
+    recipe.check()
     domain = recipe.facts.domain
     fixed = recipe.events if isinstance(recipe, Fixed) else ()
     certificate = session.certify(domain, *fixed, recipe=recipe) if fixed else None

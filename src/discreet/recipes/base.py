@@ -242,6 +242,9 @@ class Recipe:
         """The outcomes whose counts are asked for, which the first reading of the rows counts."""
         return ()
 
+    def check(self) -> None:
+        """Refuse a promise that no noise keeps, before anything is charged."""
+
     def extremes(self) -> Iterator[Sequence[Block]]:
         """Blocks with the least and the most noise that the release may have, whatever is decided on the way."""
         yield from ()

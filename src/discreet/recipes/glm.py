@@ -297,6 +297,10 @@ class Glm(Recipe):
         """The whole epsilon: minimisers of perturbed objectives have no mu."""
         return {"epsilon": self.facts.promise.epsilon}
 
+    def check(self) -> None:
+        """Refuse a promise that no noise of the objectives keeps, before anything is charged."""
+        _ = self.noise
+
     @property
     def histograms(self) -> tuple[str, ...]:
         """The outcome, where it is a count."""
