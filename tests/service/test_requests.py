@@ -217,4 +217,4 @@ def test_the_openapi_document_lists_every_path(shared_town):
     document = shared_town.http.get("/v1/openapi.json").json()
     assert {"/v1/jobs", "/v1/quote", "/v1/tables/{table}/synthetic", "/v1/custody/keys"} <= set(document["paths"])
     assert all(path.startswith("/v1/") for path in document["paths"])
-    assert document["components"]["schemas"]["Fit"]["additionalProperties"] is False
+    assert document["components"]["schemas"]["FitRequest"]["additionalProperties"] is False
