@@ -193,10 +193,6 @@ def way(src: Path) -> dict[str, Any]:
 
 def checked(place: Path) -> Any:
     """Check a file, at this revision or an earlier one."""
-    import discreet
-
-    if hasattr(discreet, "check"):
-        return discreet.check(place)
     from discreet.results.saved import check_saved, load_saved
 
     return check_saved(load_saved(place))

@@ -23,6 +23,8 @@ LARGE_DELTA = 0.01
 
 def is_real(value: Any) -> TypeGuard[float]:
     """Whether a value is a real number that a float can hold, and not a boolean."""
+    if type(value) is float:
+        return True
     if isinstance(value, bool):
         return False
     try:

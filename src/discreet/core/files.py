@@ -301,6 +301,6 @@ def _differing(listed: Any, found: Any, place: str, missing: Container[str]) -> 
 
 
 def _is_same(listed: Any, found: Any) -> bool:
-    if checks.is_real(listed) and checks.is_real(found):
-        return math.isclose(listed, found, rel_tol=1e-9)
-    return type(listed) is type(found) and bool(listed == found)
+    if type(listed) is type(found) and bool(listed == found):
+        return True
+    return checks.is_real(listed) and checks.is_real(found) and math.isclose(listed, found, rel_tol=1e-9)
