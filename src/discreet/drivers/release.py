@@ -24,9 +24,10 @@ from discreet.privacy import sensitivity
 from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes import budget
 from discreet.recipes.budget import MOST_STAGES
-from discreet.recipes.linear import COVARIANCES, Covariance, Linear, Stages
+from discreet.recipes.linear import Linear
 from discreet.recipes.moments import MomentsOnce
 from discreet.recipes.noise import StatisticRequest
+from discreet.recipes.staged import COVARIANCES, Covariance, Stages
 from discreet.results.private_moments import PrivateMoments
 
 

@@ -29,10 +29,11 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes.base import Recipe
 from discreet.recipes.budget import MOST_STAGES
-from discreet.recipes.linear import COVARIANCES, Covariance, Linear, Stages, in_ball
+from discreet.recipes.linear import Linear, in_ball
 from discreet.recipes.moments import Counted, Fixed, MomentsOnce, one_stage
 from discreet.recipes.noise import StatisticRequest
 from discreet.recipes.outcomes import ManyOutcomes
+from discreet.recipes.staged import COVARIANCES, Covariance, Stages
 from discreet.released.equations import normal_equations
 from discreet.released.solution import noise_aware_solution
 from discreet.results.inference import ESTIMANDS, Estimand

@@ -19,7 +19,8 @@ from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, rotated_norm
-from discreet.recipes.linear import COVARIANCES, Covariance, in_ball
+from discreet.recipes.linear import in_ball
+from discreet.recipes.staged import COVARIANCES, Covariance
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
 from discreet.results.released_model import ReleasedModel

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes import budget
-from discreet.recipes.base import AskMinimisers, Facts, Recipe, Spending, Steps
+from discreet.recipes.base import AskMinimisers, Facts, Spending, Steps
 from discreet.recipes.geometry import quiet_place
 from discreet.recipes.glm_geometry import (
     Lead,
@@ -41,13 +41,11 @@ from discreet.recipes.glm_geometry import (
     number_of_stages,
     residual_widths,
 )
-from discreet.recipes.linear import Covariance, stage_options
 from discreet.recipes.prior import Prior, prior
+from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.newton import WeightedPenalty
 from discreet.solve.sizes import count_law, count_span
-
-Stages = int | Literal["auto"]
 
 MOST_STAGES = 3
 
@@ -121,7 +119,7 @@ def rotated_norm(design: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True)
-class Glm(Recipe):
+class Glm(StagedRecipe):
     """A model of classes or counts in private coordinates.
 
     Parameters
@@ -288,11 +286,6 @@ class Glm(Recipe):
     # ---------------------------------------------------------------- as drivers need it
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The number of stages and the kind of standard errors that were asked for."""
-        return {"stages": self.stages, "covariance": self.covariance}
-
-    @property
     def price(self) -> dict[str, Any]:
         """The whole epsilon: minimisers of perturbed objectives have no mu."""
         return {"epsilon": self.facts.promise.epsilon}
@@ -317,12 +310,6 @@ class Glm(Recipe):
         own = objectives[0]
         scale = own.scale / own.loss.slope if family_of(own.loss).sized else own.scale
         return cls(facts, _predictors(facts, events, objectives), *told, scale)
-
-    def guesses(self, events: Sequence[Event]) -> list[Self]:
-        """Return recipes with the default, or the listed value, of each option."""
-        listed = self.outlined(events)
-        stages, covariances = dict.fromkeys(("auto", listed.stages)), dict.fromkeys(("auto", listed.covariance))
-        return [replace(self, stages=one, covariance=other) for one in stages for other in covariances]
 
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with products of columns, and score products, if they are listed."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self
 
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.coordinates import Coordinates
@@ -21,15 +21,12 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
-from discreet.recipes.base import Facts, Recipe, Spending, Steps
+from discreet.recipes.base import Facts, Spending, Steps
 from discreet.recipes.geometry import NARROW, StageGeometry, as_declared, mean_alone, number_of_stages
 from discreet.recipes.noise import StatisticRequest, calibrate
+from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.location import Location, locate, next_span, rows_of
-
-Stages = int | Literal["auto"]
-Covariance = Literal["auto", "robust", "classical"]
-COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)
 
 _FEW = 10.0
 """Below this n mu^2/q, score products are left out unless they are asked for: they would be lost in noise."""
@@ -44,7 +41,7 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Linear(Recipe):
+class Linear(StagedRecipe):
     """A linear model in stages.
 
     Parameters
@@ -165,11 +162,6 @@ class Linear(Recipe):
     # ---------------------------------------------------------------- as drivers need it
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The number of stages and the kind of standard errors that were asked for."""
-        return {"stages": self.stages, "covariance": self.covariance}
-
-    @property
     def histograms(self) -> tuple[str, ...]:
         """All outcomes."""
         return self.targets
@@ -193,12 +185,6 @@ class Linear(Recipe):
             return None
         return cls(facts, own[0].design, own[0].outcomes, *told)
 
-    def guesses(self, events: Sequence[Event]) -> list[Self]:
-        """Return recipes with the default, or the listed value, of each option."""
-        listed = self.outlined(events)
-        stages, covariances = dict.fromkeys(("auto", listed.stages)), dict.fromkeys(("auto", listed.covariance))
-        return [replace(self, stages=one, covariance=other) for one in stages for other in covariances]
-
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with as many stages as are listed, and score products if they are listed."""
         stages = of_kind(StageEvent, events)
@@ -207,13 +193,6 @@ class Linear(Recipe):
         count = (0 if mean else len(stages)) if self.stages == "auto" else self.stages
         covariance = ("robust" if robust else "classical") if self.covariance == "auto" else self.covariance
         return replace(self, stages=count, covariance=covariance)
-
-
-def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covariance] | None:
-    """Return the number of stages and the kind of standard errors in a certificate; None if they are neither."""
-    stages, covariance = options.get("stages", "auto"), options.get("covariance", "auto")
-    known = stages == "auto" or (type(stages) is int and 2 <= stages <= most)
-    return (stages, covariance) if known and covariance in COVARIANCES else None
 
 
 def in_ball(domain: Domain, design: Sequence[str]) -> bool:

@@ -38,8 +38,8 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import EVENT
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
-from discreet.recipes.linear import Covariance
 from discreet.recipes.methods import readers, recipe_of
+from discreet.recipes.staged import Covariance
 from discreet.released.contradictions import contradictions
 from discreet.released.narrowed import unpaid
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core.arrays import Floats
-from discreet.core.files import Source, digest, load_document, write_document
+from discreet.core.files import Source, digest, load_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import Domain
 from discreet.families.base import Link
@@ -109,9 +109,7 @@ class ReleasedModel:
         overwrite : bool
             Must be True to replace a file: another model may be all that is left of its budget.
         """
-        if not simulation:
-            self.certificate.refuse_simulation("model", "Fit")
-        write_document(path, self._document(), overwrite=overwrite)
+        self.results().save(path, simulation=simulation, overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
         return document(self.results())
