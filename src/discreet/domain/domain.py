@@ -275,7 +275,7 @@ class Domain(Written):
         """The columns to read from the data, with those of identifiers and weights."""
         return {**self.inputs, **self.unit.columns}
 
-    @property
+    @cached_property
     def most(self) -> int:
         """The largest number of rows that one person counts for."""
         return self.unit.most

@@ -92,7 +92,7 @@ class Unit(Written):
             raise DomainError(f"largest_weight must be a number above 0, got {checks.shown(W)}.")
         return cls(person, m or 1, weights, 1.0 if W is None else float(W))
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether one row is one person, and all rows count alike."""
         return self.person is None and self.weights is None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.files import Document, Source, differences, reading
+from discreet.core.threads import threads_for
 from discreet.domain import CONSTANT
 from discreet.domain.kinds.base import Column
 from discreet.errors import DiscreetError
@@ -66,7 +67,7 @@ def check_saved(saved: Saved | ReleasedModel) -> list[Finding]:
     """Check the certificate, and whether the numbers in the file can come from the events that it lists."""
     if isinstance(saved, ReleasedModel):
         saved = saved.results()
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), threads_for(len(saved.certificate.domain.entries)):
         numbers = [("numbers of the model", why) for why in _misfits(saved)]
         wrong = [*numbers, *_values(saved)]
         found = saved.certificate.check(getattr(saved, "values", None) or None)

@@ -182,10 +182,15 @@ def _posterior(
     log = np.log(laws.near + 0.5 if centred else np.ones(len(laws.M)))[:, None]
     log = log + (-0.5 * ((N - n0) / noise) ** 2 if noise > 0 else 0.0)
     for c in counts:
-        P = _parts(span, points, c.span) if centred else _one_place_parts((0.0, 0.0), 1, c.span)
+        P, P2 = _parts(span, points, c.span) if centred else _with_norms(_one_place_parts((0.0, 0.0), 1, c.span))
         variance = c.sd**2 + (_MISFIT * max(n0, noise, 1.0)) ** 2
-        log = log + ((P @ c.values)[:, None] * N - (P * P).sum(axis=1)[:, None] * N**2 / 2) / variance
-    p = np.exp(log - log.max())
+        fit, size = (P @ c.values)[:, None] * N, P2[:, None] * N**2
+        size /= 2
+        fit -= size
+        fit /= variance
+        log += fit
+    log -= log.max()
+    p = np.exp(log, out=log)
     p /= p.sum()
     return p.sum(axis=1), laws, max(float(p.sum(axis=0) @ N), 1.0)
 
@@ -202,9 +207,14 @@ def _laws(span: Span, points: int) -> _OutcomeLaws:
 
 
 @_kept
-def _parts(span: Span, points: int, counted: Span) -> Floats:
-    """Return the shares of outcomes that these laws have in each of the parts of another span."""
-    return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)])
+def _parts(span: Span, points: int, counted: Span) -> tuple[Floats, Floats]:
+    """Return the shares of outcomes that these laws have in each of the parts of another span, and |p|^2 of each law."""
+    laws = _one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)
+    return _with_norms(np.vstack(laws))
+
+
+def _with_norms(P: Floats) -> tuple[Floats, Floats]:
+    return P, (P * P).sum(axis=1)
 
 
 def _one_place(span: Span, points: int) -> _OutcomeLaws:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, PAIR, choice, many, number, one_of, record
@@ -50,7 +51,7 @@ class Block(FileRecord):
     layout: NoiseLayout = "weighted"
     span: Span | None = None
 
-    @property
+    @cached_property
     def kind(self) -> Statistic:
         """The statistic."""
         return STATISTICS[self.statistic]
