@@ -78,7 +78,11 @@ def epsilon(mu: float, delta: float) -> float:
     >>> round(epsilon(mu=0.2367, delta=1e-6), 4)
     1.0
     """
-    mu, delta = _at_least_0("mu", mu, LIMIT), checks.fraction("delta", delta)
+    return _epsilon(_at_least_0("mu", mu, LIMIT), checks.fraction("delta", delta))
+
+
+@cache
+def _epsilon(mu: float, delta: float) -> float:
     if mu == 0 or _curve(mu, 0.0)[0] <= delta:
         return 0.0
 
