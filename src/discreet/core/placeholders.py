@@ -131,7 +131,7 @@ UNAVAILABLE = defined(
 
 
 def or_unavailable(kind: FieldKind) -> FieldKind:
-    """The value of a field, or the reason why there is none."""
+    """A value of a kind, or the reason why there is none."""
     return FieldKind(
         {"anyOf": [kind.schema, UNAVAILABLE.schema]},
         lambda value: UNAVAILABLE.fits(value) or kind.fits(value),

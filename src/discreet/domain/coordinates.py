@@ -49,7 +49,7 @@ _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
 
 _WHOLE = FieldKind({"type": "integer"})
-"""Directions themselves check that they consist of whole numbers."""
+"""`Directions` checks itself that they are whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Coordinates(FileRecord):
         theta : array of shape (len(design), len(outcomes))
             Finite; the sizes of a column add up to less than 2^31.
         radius, widths, lengths, most
-            As they are kept.
+            See `Coordinates`.
         """
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)

@@ -66,7 +66,7 @@ class Domain(Written):
     missing : {"error", "drop"}
         Whether a row that lacks a value in one of the columns in use is an error or is left out.
     file : FileFormat or mapping, optional
-        How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
+        The format of CSV and Excel files, where it is not the default: ``{"sep": ";", "decimal": ","}``.
     person, rows_per_person : str and int, optional
         The column that tells whose a row is, and how many rows a person counts for at most; see `unit`.
     weights, largest_weight : str and float, optional

@@ -63,7 +63,7 @@ class Unit(Written):
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], declared: Collection[str]) -> Unit:
-        """Check what people declare, a fact or None each, beside some columns."""
+        """Build the unit from declared facts, each given or None; check them against the columns."""
         person, m, weights, W = (facts[name] for name in FACTS)
         for name, value in (("person", person), ("weights", weights)):
             if value is not None and (not isinstance(value, str) or not value):
@@ -94,7 +94,7 @@ class Unit(Written):
 
     @property
     def plain(self) -> bool:
-        """Whether one row is one person, and all rows count alike."""
+        """Whether each row is one person, and all rows have the same weight."""
         return self.person is None and self.weights is None
 
     @property
@@ -151,7 +151,7 @@ class Unit(Written):
 
 
 ROWS = Unit()
-"""One row is one person, and all rows count alike."""
+"""The default unit: each row is one person, and all rows have the same weight."""
 
 FACTS = tuple(field.name for field in fields(Unit))
 """The names of the facts that people declare."""

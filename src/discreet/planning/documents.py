@@ -1,4 +1,4 @@
-"""Plans as documents: what is written of what to expect."""
+"""Plans as documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from discreet.planning.facts import PlanFacts
 from discreet.planning.simulation import Expected
 
 _GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfinite(v) else None for v in values])
-"""Numbers, and null where there is none."""
+"""Numbers, null where one is missing."""
 
 _FOUND = replace(maybe(NUMBER), write=lambda value: None if isinstance(value, Unavailable) else float(value))
 _EXPECTED = Fields(
@@ -54,7 +54,7 @@ _ANSWER = Fields(
 
 
 def _expected(found: Expected) -> dict[str, Any]:
-    """Expected errors; numbers that fits do not give are missing one by one."""
+    """Expected errors; each number that fits do not give is missing."""
     none = np.full(np.shape(found.rmse), np.nan)
     std_err, width = (none if isinstance(one, Unavailable) else one for one in (found.std_err, found.width))
     return _EXPECTED.write(replace(found, std_err=std_err, width=width))

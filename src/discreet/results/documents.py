@@ -126,7 +126,7 @@ def facts_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model of several outcomes."""
+    """Return the facts of a model of several outcomes."""
     told, release, m = facts.pop("inference"), facts.pop("release"), len(facts["targets"])
     check_shapes(facts, {"coef": (m, d), "intercept": (m,)})
     found = MarginalInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
@@ -134,7 +134,7 @@ def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
 
 
 def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model that a release was solved for."""
+    """Return the facts of a model that was fitted to a release."""
     told, release = facts.pop("inference"), facts.pop("release")
     check_shapes(facts, {"coef": (d,)})
     found = loaded_inference(told, d + 1)
@@ -142,7 +142,7 @@ def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
 
 
 def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model that was released itself."""
+    """Return the facts of a model whose coefficients were released."""
     told, coef, intercept, classes = facts.pop("inference"), facts["coef"], facts["intercept"], facts["classes"]
     certificate, values, count = facts["certificate"], facts["values"], len(coef)
     check_shapes(facts, {"coef": (count, d), "intercept": (count,), "weights": (count, d)})
@@ -162,7 +162,7 @@ _REST = {RESULTS.kind: _solved, MODEL.kind: _released, MANY_RESULTS.kind: _sever
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:
-    """Return the facts of a model that was released itself, with the noisy values of its stages, if it has any."""
+    """Return the facts of a model whose coefficients were released, with the noisy values of its stages, if any."""
     facts: dict[str, Any] = {"values": values, "release_later": None, "rows": certificate.rows}
     if not values:
         return facts

@@ -40,10 +40,10 @@ Estimand = Literal["declared", "bounded"]
 ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
 
 LARGEST_NOISE = 0.25
-"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
+"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 WIDEST = 1024
-"""Coefficients up to which there are standard errors: they take time with the fourth power of their number."""
+"""Larger models have no standard errors: their time grows with the fourth power of the number of coefficients."""
 
 _REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by this many halvings."""
@@ -155,7 +155,7 @@ class JointInference(Inference):
     culprits : tuple of str
         The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
     spread : OutcomeSpread, or Unavailable
-        How outcomes vary around the line.
+        The spread of outcomes around the line.
     """
 
     estimate: Floats
@@ -209,7 +209,7 @@ class JointInference(Inference):
 
     @property
     def noise(self) -> Floats:
-        """The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it."""
+        """The noise of X'X behind the intercept and each coefficient, relative to the variation behind it."""
         return self.noise_of(np.eye(len(self.T)))
 
     def noise_of(self, A: Floats) -> Floats:

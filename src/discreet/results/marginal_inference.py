@@ -33,7 +33,7 @@ from discreet.solve.debiased import (
 from discreet.solve.equations import NormalEquations
 
 LARGEST_NOISE = 0.1
-"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
+"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 
 @dataclass(frozen=True, eq=False)

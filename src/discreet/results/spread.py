@@ -1,4 +1,4 @@
-"""Residual standard deviation, R^2, and how the variance changes with the prediction."""
+"""Residual standard deviation, R^2, and the variance as a function of the prediction."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class OutcomeSpread(FileRecord):
         return ends[0], ends[1]
 
     def explained_interval(self, level: float) -> tuple[float, float]:
-        """A confidence interval for R^2, cut off at 0 and 1, beyond which it cannot be."""
+        """A confidence interval for R^2, cut off at 0 and 1."""
         half = float(stats.norm.ppf((1 + level) / 2)) * self.explained_error
         return max(0.0, self.explained - half), min(1.0, self.explained + half)
 
     def reach(self, level: float) -> float:
-        """Half-width, in sds, that holds a share of the outcomes: by the t law, or by released counts if larger.
+        """Half-width, in sds, that contains a share of the outcomes: by the t law, or by released counts if larger.
 
         Examples
         --------

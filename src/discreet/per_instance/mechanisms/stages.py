@@ -28,7 +28,7 @@ class StageRows:
     event : StageEvent
         The stage.
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     """
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
