@@ -126,7 +126,7 @@ UNAVAILABLE = defined(
         Unavailable.from_dict,
         Unavailable.to_dict,
     ),
-    "Stands where a number would, and says why there is none, and what to do about it.",
+    "A placeholder for a missing number, with the reason and a remedy.",
 )
 
 

@@ -250,15 +250,15 @@ class Coordinates(FileRecord):
 
     FIELDS = Fields(
         "coordinates",
-        "In which rows are rotated, weighted and clipped before they are summed up.",
+        "Coordinates in which rows are rotated, weighted and clipped before they are summed.",
         design=NAMES,
         outcomes=NAMES,
         P=record(Directions)("z = P'x of a mapped row x."),
         theta=record(Directions)("The model so far: residuals are y - theta'x."),
-        radius=ABOVE_0("r: rows with a longer z count as shortened to it, with their residuals; u = z/r."),
+        radius=ABOVE_0("r: rows with a longer z are scaled to this norm, with their residuals; u = z/r."),
         widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),
         lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=(), attribute="row_norms"),
-        most=whole(1)("How many rows one person counts for at most; 1 where it is left out.", absent=1),
+        most=whole(1)("The largest number of rows that one person counts for; 1 by default.", absent=1),
     )
 
     @classmethod

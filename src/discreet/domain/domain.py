@@ -190,8 +190,8 @@ class Domain(Written):
     FIELDS = Fields(
         "domain",
         "Public facts that were declared about the table.",
-        columns=by_name(COLUMN)("By name."),
-        intercept=FLAG("Whether models have one."),
+        columns=by_name(COLUMN)("The columns by name."),
+        intercept=FLAG("Whether models have an intercept."),
         missing=choice("error", "drop")("drop: rows that lack a value were left out."),
         data_norm=ABOVE_0("The largest norm of norm_columns together in a row.", absent=None),
         norm_columns=NAMES(absent=()),

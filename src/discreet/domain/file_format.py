@@ -109,7 +109,7 @@ class FileFormat(Written):
 
     FIELDS = Fields(
         "file_format",
-        "How the file of rows was written, where not as usual.",
+        "The format of the file of rows, where it is not the default.",
         sep=TEXT(absent=None),
         decimal=TEXT(absent="."),
         thousands=TEXT(absent=None),

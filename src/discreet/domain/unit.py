@@ -142,11 +142,11 @@ class Unit(Written):
 
     FIELDS = Fields(
         "unit",
-        "What differs from one row a person without weights.",
-        person=TEXT("The column that tells whose a row is.", absent=None, since=5),
-        rows_per_person=whole(1)("For how many rows a person counts at most.", absent=None, beside="person", since=5),
+        "The unit of privacy, where it is not one unweighted row.",
+        person=TEXT("The column that identifies persons.", absent=None, since=5),
+        rows_per_person=whole(1)("Most rows that one person counts for.", absent=None, beside="person", since=5),
         weights=TEXT("The column of weights.", absent=None, since=5),
-        largest_weight=ABOVE_0("Larger weights were moved to it.", absent=None, beside="weights", since=5),
+        largest_weight=ABOVE_0("Larger weights were clipped to it.", absent=None, beside="weights", since=5),
     )
 
 

@@ -119,7 +119,7 @@ class ModelCoordinates(Coordinates):
         Coordinates.FIELDS.name,
         Coordinates.FIELDS.words,
         **Coordinates.FIELDS.rows,
-        link=one_of(_staged)("Of a stage at a model of classes or counts.", absent=None),
+        link=one_of(_staged)("The link of a model of classes or counts.", absent=None),
         largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
     )

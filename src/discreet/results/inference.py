@@ -181,7 +181,7 @@ class JointInference(Inference):
 
     @property
     def explained(self) -> float | Unavailable:
-        """R^2, which noise may take below 0."""
+        """R^2, which may be below 0 because of noise."""
         return self.spread if isinstance(self.spread, Unavailable) else self.spread.explained
 
     @property
@@ -332,24 +332,24 @@ class JointInference(Inference):
 
     FIELDS = Fields(
         "inference",
-        "How sure a model is.",
+        "Standard errors of a model.",
         estimate=VECTOR("The debiased intercept and coefficients, which intervals are about."),
         estimand=choice(Estimand)("Whether far rows count less."),
-        theta=VECTOR("In turned coordinates."),
+        theta=VECTOR("Coefficients in rotated coordinates."),
         T=MATRIX("From theta to the user's units: (intercept, coef) = T theta + const."),
         G=MATRIX,
         G_all=MATRIX,
         W=MATRIX,
         L=maybe(MATRIX),
-        sampling=or_unavailable(MATRIX)("The covariance of theta that another sample of people would bring."),
+        sampling=or_unavailable(MATRIX)("The covariance of theta from sampling error."),
         privacy=MATRIX(
-            "The covariance of theta that other noise would bring. Standard errors are the roots of the diagonal of "
+            "The covariance of theta from privacy noise. Standard errors are the roots of the diagonal of "
             "T C T', where C = sampling + privacy, and + tails G where the estimand is declared."
         ),
         tails=FROM_0,
         meat_noise=FROM_0(attribute="score_noise"),
         df=ABOVE_0("Rows less coefficients."),
-        culprits=TEXTS("For each coefficient why it has no interval; empty where it has."),
+        culprits=TEXTS("For each coefficient the reason why it has no interval; empty if it has one."),
         spread=or_unavailable(record(OutcomeSpread)),
     )
 

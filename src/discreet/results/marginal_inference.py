@@ -104,10 +104,10 @@ class MarginalInference(Inference):
 
     FIELDS = Fields(
         "many_inference",
-        "How sure models of several outcomes are.",
+        "Standard errors of models of several outcomes.",
         estimate=MATRIX("A row for each outcome: intercept and coefficients."),
         errors=or_unavailable(MATRIX)("Standard errors."),
-        privacy_errors=MATRIX("Those by noise alone."),
+        privacy_errors=MATRIX("Standard errors from privacy noise alone."),
         sigma=or_unavailable(VECTOR),
         df=MATRIX,
         noise=VECTOR("For each coefficient; it has no interval where this is above 0.1."),

@@ -95,11 +95,11 @@ class OutcomeSpread(FileRecord):
 
     FIELDS = Fields(
         "spread",
-        "How outcomes vary around the line.",
+        "The spread of outcomes around the line.",
         sigma2=NUMBER("Variance of outcomes around the line."),
-        df=NUMBER("Its degrees of freedom."),
-        explained=NUMBER("R^2, which noise may take below 0."),
-        explained_error=NUMBER("Its standard error."),
+        df=NUMBER("The degrees of freedom of sigma2."),
+        explained=NUMBER("R^2, which may be below 0 because of noise."),
+        explained_error=NUMBER("The standard error of R^2."),
         level=NUMBER,
         slope=NUMBER("The variance around a prediction is level + slope * prediction."),
         edges=many(NUMBER)(absent=(), old=True),

@@ -281,7 +281,7 @@ _EXPRESSION = Fields(
     "A function of columns to a power.",
     expression=TEXT("As in a formula: log(wealth + 1).", attribute="expression.text", since=4),
     power=whole(1),
-    columns=by_name(COLUMN)("What is declared of its columns.", attribute="inputs"),
+    columns=by_name(COLUMN)("The declared facts of its columns.", attribute="inputs"),
 )
 _FACTOR = FieldKind({"oneOf": [ref("column_factor"), ref(_EXPRESSION.name)]}, write=Factor.to_dict)
 PRODUCT = Fields(

@@ -40,7 +40,7 @@ class Categorical(Column):
     FIELDS = Fields(
         "category_column",
         "A category: for each level a coordinate that is 1 or 0, named COLUMN[LEVEL].",
-        levels=many(LEVEL, minItems=2)("All values, the one that others are compared with first."),
+        levels=many(LEVEL, minItems=2)("All levels, the reference level first."),
     )
     keys = frozenset({*FIELDS.rows, "type"})
 

@@ -55,7 +55,7 @@ class Numeric(Column):
         "norm_columns, which may have no bounds, c = 0 and h = data_norm.",
         low=_BOUND(absent=-math.inf),
         high=_BOUND(absent=math.inf),
-        unit=TEXT("In which values are counted.", absent=None),
+        unit=TEXT("The unit of the values.", absent=None),
     )
     keys = frozenset(FIELDS.rows)
 
