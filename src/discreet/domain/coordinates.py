@@ -176,7 +176,7 @@ class Coordinates(FileRecord):
         if not all(own and _are_rising(own) for own in self.widths):
             raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
         if not _are_rising(self.row_norms) or any(edge < self.radius for edge in self.row_norms):
-            raise ParameterError("Edges between lengths must be numbers in rising order, none below the radius.")
+            raise ParameterError("Edges between row norms must be numbers in rising order, none below the radius.")
         if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
             raise ParameterError("A person counts for a whole number of rows.")
 
@@ -202,7 +202,7 @@ class Coordinates(FileRecord):
             Finite; columns are rounded to about 2^-32 of the sum of their sizes.
         theta : array of shape (len(design), len(outcomes))
             Finite; the sizes of a column add up to less than 2^31.
-        radius, widths, lengths, most
+        radius, widths, row_norms, most
             See `Coordinates`.
         """
         d, m = len(design), len(outcomes)

@@ -44,7 +44,7 @@ class ModelCoordinates(Coordinates):
 
     Parameters
     ----------
-    design, outcomes, P, theta, radius, widths, lengths
+    design, outcomes, P, theta, radius, widths, row_norms
         As in `Coordinates`; widths are in units of the outcomes.
     link : {"logit", "log"}
         The link of a family that has such stages: of outcomes that are 0 or 1, or of counts.
