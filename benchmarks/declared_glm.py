@@ -77,7 +77,7 @@ def classes(cell: study.Cell) -> study.Rows:
 
 
 def round_columns(X: Floats, train: Any) -> Floats:
-    """The columns turned and scaled so that the training rows are round, of mean square 1/`REACH`^2: not private."""
+    """The columns rotated and scaled so that the training rows are round, of mean square 1/`REACH`^2: not private."""
     A = X - X[train].mean(axis=0)
     s, V = np.linalg.svd(A[train], full_matrices=False)[1:]
     known = s > 1e-9 * s[0]

@@ -72,7 +72,9 @@ def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, An
         "stage, P triangular, 10 half widths, no U'U": lambda: staged(
             table, rotated["stage, P triangular, 10 half widths"], gram=False
         ),
-        "meat, P triangular": lambda: score_products(table, rotated["stage, P triangular, 10 half widths"], [9]),
+        "score products, P triangular": lambda: score_products(
+            table, rotated["stage, P triangular, 10 half widths"], [9]
+        ),
         **{f"fit, stages={s!r}": lambda s=s: model(s, bounds, jobs).fit(X, y) for s in STAGES},
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}

@@ -99,7 +99,7 @@ class NotReleasedError(DiscreetError, KeyError):
 
 
 class DiscreetWarning(_Printable, UserWarning):
-    """A choice that is legal and probably not wanted."""
+    """A choice that is valid but probably unintended."""
 
 
 class BudgetError(DiscreetError):
@@ -107,4 +107,4 @@ class BudgetError(DiscreetError):
 
 
 class LedgerError(BudgetError):
-    """A ledger cannot be read or written, or is not as it must be."""
+    """A ledger cannot be read or written, or is damaged."""

@@ -133,7 +133,7 @@ SMALLER = {
         PublicOutcomesEvent, "ReuseCov", 100, {"association": "projection", "neighbors": "replace-one"}, MOVED
     ),
     "sums in stages": sums(StageEvent, "DPLinearRegression", 60),
-    "a scout with a class": sums(StageEvent, "DPLogisticRegression", 40, {"stages": 3}, CLASSES),
+    "a first stage with a class": sums(StageEvent, "DPLogisticRegression", 40, {"stages": 3}, CLASSES),
     "sums before counts": sums(StageEvent, "DPPoissonRegression", 60, tables=COUNTS),
     "an objective": perturbed("ObjectivePerturbation", 300, WITH_INTERCEPT, slow=False),
     "an objective with Laplace noise": perturbed("ObjectivePerturbation", 600, WITH_INTERCEPT | PURE),

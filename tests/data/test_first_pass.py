@@ -97,8 +97,8 @@ def test_a_first_release_keeps_its_promise_and_comes_back_from_its_file(neighbor
     findings = {finding.what: finding.ok for finding in released.certificate.check()}
     assert findings["epsilon of all events"]
     assert findings["noise on sums of x, diagonal of X'X"]
-    released.save(tmp_path / "light.json", simulation=True)
-    loaded = PrivateMoments.load(tmp_path / "light.json")
+    released.save(tmp_path / "release.json", simulation=True)
+    loaded = PrivateMoments.load(tmp_path / "release.json")
     assert loaded.certificate == released.certificate
     Z = Moments.from_source(frame, DOMAIN).floats(DOMAIN.indices(design))
     sums, diagonal = (loaded.arrays[block] for block in blocks)

@@ -37,7 +37,7 @@ def places(domain, names, rows=200):
 
 
 @pytest.mark.parametrize(
-    ("plain", "turned"),
+    ("plain", "recoded"),
     [
         ("y ~ b", 'y ~ C(b, Treatment("w"))'),
         ("y ~ n + b + c", 'y ~ n + C(b, Treatment("v")) + C(c, Treatment("3"))'),
@@ -48,8 +48,8 @@ def places(domain, names, rows=200):
         ("y ~ a:b:c", 'y ~ C(a, Treatment("y")):b:C(c, Treatment("4"))'),
     ],
 )
-def test_both_codings_are_one_line(plain, turned):
-    old, new = formula(plain, DOMAIN), formula(turned, DOMAIN)
+def test_both_codings_are_one_line(plain, recoded):
+    old, new = formula(plain, DOMAIN), formula(recoded, DOMAIN)
     x, x_new = old.domain.design_names(old.features), new.domain.design_names(new.features)
     R = recoding(old.domain, new.domain, old.features)
     assert R.shape == (len(x), len(x))
@@ -66,9 +66,9 @@ def exact(text, frame, domain=DOMAIN, fit=None, model="ols"):
 
 def test_a_release_is_refitted_against_another_level():
     frame = table()
-    turned = 'y ~ n*C(b, Treatment("w")) + a'
-    again = exact("y ~ n*b + a", frame, fit=turned)
-    own = exact(turned, frame)
+    recoded = 'y ~ n*C(b, Treatment("w")) + a'
+    again = exact("y ~ n*b + a", frame, fit=recoded)
+    own = exact(recoded, frame)
     assert list(again.coefficients) == list(own.coefficients)
     np.testing.assert_allclose(again.params, own.params, atol=1e-2)
     np.testing.assert_allclose(again.conf_int(), own.conf_int(), atol=1e-2)
@@ -81,26 +81,26 @@ def test_a_release_is_refitted_against_another_level():
 
 def test_stages_and_saved_models(tmp_path):
     model = DPLinearRegression(epsilon=2, delta=1e-6, domain=DOMAIN).fit_formula("y ~ n + b", table())
-    turned = model.release_.fit('y ~ n + C(b, Treatment("v"))')
+    recoded = model.release_.fit('y ~ n + C(b, Treatment("v"))')
     plain = model.release_.fit("y ~ n + b")
-    assert list(turned.coefficients) == ["(intercept)", "n", "b[u]", "b[w]"]
-    assert turned.debiased["b[u]"] == pytest.approx(-plain.debiased["b[v]"])
-    assert sorted(-turned.conf_int().loc["b[u]"]) == pytest.approx(list(plain.conf_int().loc["b[v]"]), rel=1e-5)
+    assert list(recoded.coefficients) == ["(intercept)", "n", "b[u]", "b[w]"]
+    assert recoded.debiased["b[u]"] == pytest.approx(-plain.debiased["b[v]"])
+    assert sorted(-recoded.conf_int().loc["b[u]"]) == pytest.approx(list(plain.conf_int().loc["b[v]"]), rel=1e-5)
     difference = plain.t_test("b[w] - b[v]")
-    np.testing.assert_allclose(turned.conf_int().loc["b[w]"], difference.conf_int().iloc[0], rtol=1e-6)
-    turned.save(tmp_path / "m.json")
+    np.testing.assert_allclose(recoded.conf_int().loc["b[w]"], difference.conf_int().iloc[0], rtol=1e-6)
+    recoded.save(tmp_path / "m.json")
     loaded = Results.load(tmp_path / "m.json")
-    assert loaded.coefficients == turned.coefficients
+    assert loaded.coefficients == recoded.coefficients
     assert all(finding.ok for finding in check_saved(loaded))
-    assert compare(plain, turned).shared == ("(intercept)", "n")
-    assert turned.effects().names[1:] == ("b[u]", "b[w]")
+    assert compare(plain, recoded).shared == ("(intercept)", "n")
+    assert recoded.effects().names[1:] == ("b[u]", "b[w]")
 
 
 def test_what_cannot_be_rotated_is_refused():
     frame = table(500)
-    turned = 'y ~ n + C(b, Treatment("v"))'
+    recoded = 'y ~ n + C(b, Treatment("v"))'
     with pytest.raises(ParameterError, match="towards the first"):
-        exact("y ~ n + b", frame, fit=turned, model="lasso")
+        exact("y ~ n + b", frame, fit=recoded, model="lasso")
     bare = Domain(SPECS, intercept=False)
     with pytest.raises(NotReleasedError, match="Without an intercept"):
-        exact("y ~ n + b", frame, bare, fit=turned)
+        exact("y ~ n + b", frame, bare, fit=recoded)

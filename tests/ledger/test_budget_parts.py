@@ -1,4 +1,4 @@
-"""The theorem of the two pots (docs/mathematics, 3.1) against the analyst who plays best against them."""
+"""The theorem of the two parts of a budget (docs/mathematics, 3.1) against the analyst who plays best against them."""
 
 import math
 

@@ -311,7 +311,7 @@ def test_mechanisms_are_released_by_the_one_driver(name):
 
 WITHOUT = {
     "napp": {"loss": "nothing is accounted, so everybody has the certificate's own curve"},
-    "reuse_covariance": {"release": "statistics, by gate.outcomes", "loss": "Gaussian sums, by per_instance"},
+    "reuse_covariance": {"release": "statistics, by drivers.run", "loss": "Gaussian sums, by per_instance"},
 }
 """Files that a mechanism with an event of its own does without, with the reason."""
 

@@ -97,7 +97,7 @@ def test_13_2_objectives_that_are_not_the_worst_do_not_help_in_any_order():
 
 
 def test_a_law_that_is_chosen_afterwards_breaks_the_promise():
-    """Two objectives that each keep (1, 1e-3) beside the scouts; taking one by what the scouts told does not."""
+    """Two objectives that each keep (1, 1e-3) beside the first releases; taking one by what these told does not."""
     mu, epsilon, delta = 0.2, 1.0, 1e-3
     kept = Calibration(Poisson(1.0), ("x",), 1.0, epsilon, delta)
     small, large = (_fitted(kept, modulus, mu) for modulus in (2.0, 100.0))

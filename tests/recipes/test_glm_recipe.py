@@ -107,7 +107,7 @@ def test_neighbours_that_are_replaced_need_the_number_of_rows():
         fitted(DPLogisticRegression, neighbors="replace-one", stages=3)
 
 
-def test_three_classes_share_the_scouts():
+def test_three_classes_share_the_first_releases():
     label = np.digitize(X[:, 0], [-0.5, 0.5])
     given = {"epsilon": 1, "delta": 1e-6, "bounds_X": COUNTS_BOUNDS, "classes": [0, 1, 2]}
     model = DPLogisticRegression(**given).fit(X, label)
@@ -162,7 +162,7 @@ def drop(kind):
         lambda event: "link" in event.get("coordinates", ()),
         lambda event: "loss" in event,
     ],
-    ids=["rows", "scout", "errors", "objective"],
+    ids=["rows", "first stage", "errors", "objective"],
 )
 @pytest.mark.parametrize("cls", [DPLogisticRegression, DPPoissonRegression], ids=lambda cls: cls.__name__)
 def test_a_stage_that_is_left_out_is_found(cls, kind):

@@ -62,13 +62,13 @@ def test_slopes_that_the_line_does_not_see_are_penalised_more():
     assert np.linalg.norm(unseen.centre[1:]) < np.linalg.norm(seen.centre[1:]) / 2
 
 
-def test_the_line_is_a_part_of_the_scout_and_of_the_certificate():
+def test_the_line_is_a_part_of_the_first_and_of_the_certificate():
     X, y = two_classes(5000, np.random.default_rng(3))
     model = fitted(X, y, random_state=None)
-    scout = next(event for event in model.certificate_.events if isinstance(event, StageEvent))
-    assert type(scout.coordinates) is Coordinates
-    assert [block.statistic for block in scout.blocks] == ["lengths", "gram", "cross"]
-    assert scout.coordinates.outcomes == ("y",)
+    first = next(event for event in model.certificate_.events if isinstance(event, StageEvent))
+    assert type(first.coordinates) is Coordinates
+    assert [block.statistic for block in first.blocks] == ["lengths", "gram", "cross"]
+    assert first.coordinates.outcomes == ("y",)
     assert all(finding.ok for finding in model.certificate_.check())
 
 
@@ -81,8 +81,8 @@ def test_others_have_no_line():
     margin = DPLinearSVC(**given, classes=[0, 1]).fit(X, y)
     through = DPLogisticRegression(**given, classes=[0, 1], fit_intercept=False).fit(X, y)
     for model in (many, margin, through):
-        scout = next(event for event in model.certificate_.events if isinstance(event, StageEvent))
-        assert [block.statistic for block in scout.blocks] == ["lengths", "gram"]
+        first = next(event for event in model.certificate_.events if isinstance(event, StageEvent))
+        assert [block.statistic for block in first.blocks] == ["lengths", "gram"]
 
 
 def test_the_score_that_the_objective_tells_is_about_the_centre():

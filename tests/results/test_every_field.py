@@ -37,7 +37,7 @@ WEAKER = "a promise that is weaker than the one that the noise keeps is kept, to
 NOISE = "noise may be any that costs no more than is promised, and a value any that a table and the noise may give"
 ORDER = "which of the released values belongs to which column, only the data tell"
 SAME = "another method releases the same statistics"
-TURNED = "other numbers for the same coordinates: turned axes, and rounding errors, which processors may make"
+ROTATED = "other numbers for the same coordinates: rotated axes, and rounding errors, which processors may make"
 OPTION = "another option of the recipe leads to the same questions, so it is the same release"
 WORDS = "words for people, from which nothing follows"
 REST = "it follows from the release, another file that `release` names: check that one, and fit it again"
@@ -74,12 +74,12 @@ FREE = [
     ("release:values.#", "reversed", ORDER),
     *((f"{kind}:values.#.#.integers*", f"{NUMBERS} reversed", NOISE) for kind in ("release", "model")),
     *((f"model:{name}*", f"{NUMBERS} reversed", NOISE) for name in ("coef", "intercept", "weights")),
-    *((f"*.coordinates.{name}.*", f"{NUMBERS} reversed", TURNED) for name in ("P", "theta")),
-    *((f"model:inference.{name}*", f"{NUMBERS} reversed null", TURNED) for name in ("L", "W", "theta")),
+    *((f"*.coordinates.{name}.*", f"{NUMBERS} reversed", ROTATED) for name in ("P", "theta")),
+    *((f"model:inference.{name}*", f"{NUMBERS} reversed null", ROTATED) for name in ("L", "W", "theta")),
     ("*:inference.*not *", "empty longer", WORDS),
     ("*:inference.culprits.#", "empty longer", WORDS),
     ("model:inference", "removed", WORDS),
-    ("model:inference.estimate.#", "tiny zero", TURNED),
+    ("model:inference.estimate.#", "tiny zero", ROTATED),
     *(
         (f"*results:{name}*", f"{NUMBERS} reversed null", REST)
         for name in ("coef", "intercept", "rows", "names", "targets")

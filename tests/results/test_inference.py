@@ -221,7 +221,7 @@ def test_joint_tests_reject_at_their_level():
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_joint_test_uses_the_covariance_at_its_hypothesis(intercept):
-    """F from the definition, in the units of the turned equations; the spread of its denominator from draws."""
+    """F from the definition, in the units of the rotated equations; the spread of its denominator from draws."""
     moments = Moments.from_source(numbers(), domain(intercept=intercept))
     public = release(moments, targets=["y"], rows=3000, epsilon=2, delta=1e-6, random_state=5)
     results, e = public.fit("y"), public.equations("y")

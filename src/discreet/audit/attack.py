@@ -54,7 +54,7 @@ def audit(
     subject : Subject
         The estimator that is attacked; see `subject_of` for the methods of the registry.
     path : str or callable
-        How rows reach the estimator: a name in `PATHS`, or a function from a table and an empty folder to a source.
+        The source of the rows: a name in `PATHS`, or a function from a table and an empty folder to a source.
     fits : int
         The number of fits, half of them for each table.
     confidence : float

@@ -1,4 +1,4 @@
-"""Kinds of values that fields of files hold: how each is described, read and written."""
+"""The kinds of values of fields of files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BOUNDS = {
 
 
 def number(**bounds: float) -> FieldKind:
-    """A finite number within bounds, named as in JSON schemas; neither a truth value nor a text is taken for one."""
+    """A finite number within bounds, named as in JSON schemas; booleans and text are refused."""
 
     def fits(value: Any) -> bool:
         finite = is_real(value) and math.isfinite(value)
@@ -34,29 +34,29 @@ def number(**bounds: float) -> FieldKind:
 
 
 def whole(minimum: int, **bounds: int) -> FieldKind:
-    """A whole number of at least some size, within other bounds too."""
+    """A whole number of at least `minimum`, within other bounds too."""
     inside = number(minimum=minimum, **bounds)
     return FieldKind(inside.schema | {"type": "integer"}, lambda value: type(value) is int and inside.fits(value))
 
 
 def kept(kind: FieldKind) -> FieldKind:
-    """The same kind, whose values are kept as they were read: whole numbers as such."""
+    """The same kind without conversion: whole numbers stay integers."""
     return replace(kind, read=same)
 
 
 def choice(*options: Any) -> FieldKind:
-    """One of some words, or of those of a literal type."""
+    """One of some words, or of the words of a `Literal` type."""
     known = [one for option in options for one in (get_args(option) or (option,))]
     return FieldKind({"enum": known}, lambda value: isinstance(value, str) and value in known)
 
 
 def one_of(names: Callable[[], Iterable[str]]) -> FieldKind:
-    """One of the names of a table, which may grow; the description has those of now."""
+    """One of the names of a table that may grow; the JSON schema lists the present ones."""
     return FieldKind({"enum": list(names())}, lambda value: isinstance(value, str) and value in names())
 
 
 def either(*kinds: FieldKind) -> FieldKind:
-    """A value of one of some kinds, which are kept as they were read."""
+    """A value of one of several kinds, without conversion."""
     return FieldKind({"anyOf": [kind.schema for kind in kinds]}, lambda value: any(kind.fits(value) for kind in kinds))
 
 
@@ -82,7 +82,7 @@ def many(kind: FieldKind, **sizes: int) -> FieldKind:
 
 
 def by_name(kind: FieldKind) -> FieldKind:
-    """A value of a kind for each of some names."""
+    """A mapping from names to values of a kind."""
     return FieldKind(
         {"type": "object", "additionalProperties": kind.schema},
         lambda value: isinstance(value, dict) and all(map(kind.fits, value.values())),
@@ -92,7 +92,7 @@ def by_name(kind: FieldKind) -> FieldKind:
 
 
 def record(described: type[Any] | Fields) -> FieldKind:
-    """A thing that the table of a class describes, read by its `from_dict` if it has one; or a mapping."""
+    """An object of a class with a table of fields, read by its `from_dict` if it has one; or a mapping."""
     if isinstance(described, Fields):
         return replace(OBJECT, schema=ref(described.name), read=described.read, write=described.write)
     read = getattr(described, "from_dict", same)
@@ -100,7 +100,7 @@ def record(described: type[Any] | Fields) -> FieldKind:
 
 
 def check_shapes(values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse arrays of a file that are of another size than they must be; what is no array has no size."""
+    """Refuse arrays of a shape other than the given one; other values are ignored."""
     for name, shape in shapes.items():
         if isinstance(values[name], np.ndarray) and values[name].shape != shape:
             raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is of another size.")

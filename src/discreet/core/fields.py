@@ -1,6 +1,6 @@
-"""Tables of fields: one row says how a field of a file is written, how it is read, and how it is described.
+"""Tables of the fields of files: one row defines how a field is written, read and described.
 
-A class of what files hold names its fields once, in `FIELDS`. Its `to_dict`, its `from_dict` and its part of
+A class that is saved names its fields once, in `FIELDS`. Its `to_dict`, its `from_dict` and its part of
 ``schemas/documents.json`` (``python -m distribution.schemas``) follow from them; rules about several fields at once are
 its own, in a `from_dict` that calls this one.
 """
@@ -15,26 +15,26 @@ from typing import Any, ClassVar, Self
 from discreet.errors import FileFormatError
 
 REQUIRED: Any = object()
-"""Of a field that is always there."""
+"""The default of a field that must be present."""
 
 
 def same(value: Any) -> Any:
-    """A value as it is."""
+    """Return a value unchanged."""
     return value
 
 
 @dataclass(frozen=True)
 class FieldKind:
-    """How values of one kind are described, read and written; `core.field_kinds` has those that there are.
+    """A kind of values: its JSON schema, check, reader and writer; `core.field_kinds` lists the kinds.
 
     Parameters
     ----------
     schema : dict
-        Their JSON schema.
+        The JSON schema of the values.
     fits : callable
-        Whether a value of a JSON file is one.
+        Whether a JSON value is of this kind.
     read, write : callable
-        What is made of a value that fits, and what JSON has for it.
+        Functions from a JSON value to the value in memory, and back.
     """
 
     schema: dict[str, Any]
@@ -43,13 +43,13 @@ class FieldKind:
     write: Callable[[Any], Any] = same
 
     def take(self, value: Any, wrong: str = "it is damaged, its parts do not fit together.") -> Any:
-        """Convert a value of a file; refuse one of another kind."""
+        """Convert a JSON value; refuse one of another kind."""
         if not self.fits(value):
             raise FileFormatError(wrong)
         return self.read(value)
 
     def __call__(self, words: str = "", **options: Any) -> Field:
-        """A field of this kind, with a description; options are those of `Field`."""
+        """Make a field of this kind, with a description; options are those of `Field`."""
         return Field(self, words, **options)
 
 
@@ -60,19 +60,19 @@ class Field:
     Parameters
     ----------
     kind, words : FieldKind, str
-        What it holds, and a description for people.
+        The kind of its values, and its description.
     attribute : str
-        Where its value is found in what is written, as "unit.person"; the field's name by default.
+        The attribute that holds its value, such as "unit.person"; the field's name by default.
     absent : object, optional
-        The value that it stands for where it is missing, and which is not written.
+        The default: its value where the field is missing. It is not written.
     old : bool
-        Whether it is missing in old files only, and always written.
+        Whether it is always written, and missing only in old files.
     beside : str
-        The attribute beside which it is written: not where that is None.
+        An attribute; the field is written only where that is not None.
     derived : bool
-        Whether it follows from the others: it is written, and compared, not read.
+        Whether it follows from other fields: it is written and compared, but not read.
     since : int
-        The version of files that brought it.
+        The first version of files that has it.
     """
 
     kind: FieldKind
@@ -85,7 +85,7 @@ class Field:
     since: int = 1
 
     def is_written(self, thing: Any) -> bool:
-        """Whether a file of a thing has the field."""
+        """Whether the field is written for this object."""
         if self.absent is REQUIRED or self.old:
             return True
         value = attrgetter(self.beside or self.attribute)(thing)
@@ -94,43 +94,43 @@ class Field:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
+        """The JSON schema of the field."""
         words = self.words if self.since == 1 else f"{self.words.removesuffix('.')}; since version {self.since}."
         return self.kind.schema | ({"description": words} if words else {})
 
 
 def fixed(value: Any) -> Field:
-    """A field that always holds the same."""
+    """Make a field with a constant value."""
     kind = FieldKind({"const": value}, write=lambda _: value)
     return kind(attribute="__class__", derived=True)
 
 
 DEFINED: dict[str, Fields | Mapping[str, Any]] = {}
-"""Tables, and schemas that several of them share, by the names that the schema of files has for them."""
+"""Tables and shared schemas, by their names in the JSON schema."""
 
 
 def ref(name: str) -> dict[str, Any]:
-    """The schema of what is defined under a name."""
+    """Return a reference to the schema that is defined under a name."""
     return {"$ref": f"#/$defs/{name}"}
 
 
 def defined(name: str, kind: FieldKind, words: str = "") -> FieldKind:
-    """The same kind, described once under a name."""
+    """Define the schema of a kind under a name, and return the kind with a reference to it."""
     DEFINED[name] = kind.schema | ({"description": words} if words else {})
     return replace(kind, schema=ref(name))
 
 
 class Fields:
-    """The fields of one kind of thing, in the order in which they are written.
+    """The fields of a class, in the order in which they are written.
 
     Parameters
     ----------
     name, words : str
-        By which the schema knows the thing, and what it is.
+        Its name and its description in the JSON schema.
     wrong : str
-        What to tell of a field that holds something else; {name} stands for its name.
+        The error for a value of another kind; {name} stands for the name of the field.
     **fields : FieldKind or Field
-        The table: what each field holds.
+        The fields by name.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Fields:
         DEFINED[name] = self
 
     def write(self, thing: Any) -> dict[str, Any]:
-        """Return the fields of a thing, as files hold them."""
+        """Return the fields of an object, JSON-ready."""
         return {
             key: one.kind.write(attrgetter(one.attribute)(thing))
             for key, one in self.rows.items()
@@ -166,7 +166,7 @@ class Fields:
         }
 
     def read(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of all fields but derived ones, by attribute; refuse what is of another kind."""
+        """Return the values of all fields except derived ones, by attribute; refuse values of another kind."""
         values = {}
         for key, one in self.rows.items():
             if one.derived:
@@ -177,11 +177,11 @@ class Fields:
         return values
 
     def version(self, thing: Any) -> int:
-        """The oldest version of files that has all fields of a thing."""
+        """Return the oldest version of files that has all written fields of an object."""
         return max(one.since for one in self.rows.values() if one.is_written(thing))
 
     def inside(self, whole: str) -> dict[str, Field]:
-        """The same fields, for a table of what has the thing as an attribute."""
+        """Return the same fields for the table of a class that holds the object as an attribute."""
         return {
             key: replace(one, attribute=f"{whole}.{one.attribute}", beside=one.beside and f"{whole}.{one.beside}")
             for key, one in self.rows.items()
@@ -189,7 +189,7 @@ class Fields:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of such a thing."""
+        """The JSON schema of the class."""
         return ({"description": self.words} if self.words else {}) | {
             "type": "object",
             "required": [key for key, one in self.rows.items() if one.absent is REQUIRED],
@@ -198,16 +198,16 @@ class Fields:
 
 
 class ClosedFields(Fields):
-    """The fields of a thing that has no others."""
+    """The fields of a class; other fields are refused."""
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of such a thing."""
+        """The JSON schema of the class."""
         return super().schema | {"additionalProperties": False}
 
 
 class Written:
-    """A thing whose fields a table describes and writes."""
+    """An object that is written by its table of fields."""
 
     FIELDS: ClassVar[Fields]
 
@@ -217,7 +217,7 @@ class Written:
 
 
 class FileRecord(Written):
-    """A thing whose fields a table describes, writes and reads."""
+    """An object that is written and read by its table of fields."""
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Self:
@@ -226,16 +226,16 @@ class FileRecord(Written):
 
 
 class DocumentFields(Fields):
-    """The fields of a file of its own, beside its kind, its version and its digest.
+    """The fields of a document, besides its kind, version and digest.
 
     Parameters
     ----------
     kind, words : str
-        What the file says that it is, and what that means.
+        The kind that the file states, and its description.
     versions : tuple of int
         Versions that can be read.
     name : str
-        By which the schema knows it, where several things are of that kind.
+        Its name in the JSON schema; by default the kind.
     **fields : FieldKind or Field
         The table.
     """
@@ -247,12 +247,12 @@ class DocumentFields(Fields):
         self.kind, self.versions = kind, versions
 
     def body(self, thing: Any, version: int) -> dict[str, Any]:
-        """A whole file of a thing, but for its digest."""
+        """Return the document of an object, without its digest."""
         return {"kind": self.kind, "format_version": version} | self.write(thing)
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of such a file."""
+        """The JSON schema of the document."""
         found = super().schema
         found["required"] += ["format_version", "sha256"]
         found["properties"] |= {"format_version": {"enum": list(self.versions)}, "sha256": ref("sha256")}

@@ -126,12 +126,12 @@ UNAVAILABLE = defined(
         Unavailable.from_dict,
         Unavailable.to_dict,
     ),
-    "Stands where a number would, and says why there is none, and what to do about it.",
+    "A placeholder for a missing number, with the reason and a remedy.",
 )
 
 
 def or_unavailable(kind: FieldKind) -> FieldKind:
-    """The value of a field, or the reason why there is none."""
+    """A value of a kind, or the reason why there is none."""
     return FieldKind(
         {"anyOf": [kind.schema, UNAVAILABLE.schema]},
         lambda value: UNAVAILABLE.fits(value) or kind.fits(value),

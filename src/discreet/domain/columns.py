@@ -27,7 +27,7 @@ _KNOWN = (PRODUCT, *(kind.FIELDS for kind in reversed(COLUMN_KINDS)))
 defined("column", replace(COLUMN, schema={"anyOf": [ref(fields.name) for fields in _KNOWN]}))
 Fields(
     "column_factor",
-    "A column to a power, with what is declared of it.",
+    "A column to a power, with its declared facts.",
     column=TEXT("A declared column."),
     power=whole(1),
     **Numeric.FIELDS.rows,

@@ -49,7 +49,7 @@ _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
 
 _WHOLE = FieldKind({"type": "integer"})
-"""Directions themselves check that they consist of whole numbers."""
+"""`Directions` checks itself that they are whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Coordinates(FileRecord):
         if not all(own and _are_rising(own) for own in self.widths):
             raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
         if not _are_rising(self.row_norms) or any(edge < self.radius for edge in self.row_norms):
-            raise ParameterError("Edges between lengths must be numbers in rising order, none below the radius.")
+            raise ParameterError("Edges between row norms must be numbers in rising order, none below the radius.")
         if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
             raise ParameterError("A person counts for a whole number of rows.")
 
@@ -202,8 +202,8 @@ class Coordinates(FileRecord):
             Finite; columns are rounded to about 2^-32 of the sum of their sizes.
         theta : array of shape (len(design), len(outcomes))
             Finite; the sizes of a column add up to less than 2^31.
-        radius, widths, lengths, most
-            As they are kept.
+        radius, widths, row_norms, most
+            See `Coordinates`.
         """
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
@@ -250,15 +250,15 @@ class Coordinates(FileRecord):
 
     FIELDS = Fields(
         "coordinates",
-        "In which rows are rotated, weighted and clipped before they are summed up.",
+        "Coordinates in which rows are rotated, weighted and clipped before they are summed.",
         design=NAMES,
         outcomes=NAMES,
         P=record(Directions)("z = P'x of a mapped row x."),
         theta=record(Directions)("The model so far: residuals are y - theta'x."),
-        radius=ABOVE_0("r: rows with a longer z count as shortened to it, with their residuals; u = z/r."),
+        radius=ABOVE_0("r: rows with a longer z are scaled to this norm, with their residuals; u = z/r."),
         widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),
         lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=(), attribute="row_norms"),
-        most=whole(1)("How many rows one person counts for at most; 1 where it is left out.", absent=1),
+        most=whole(1)("The largest number of rows that one person counts for; 1 by default.", absent=1),
     )
 
     @classmethod

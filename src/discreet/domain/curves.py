@@ -240,7 +240,7 @@ FUNCTIONS: dict[str, Callable[..., list[Curve]]] = {
 
 ALIASES = {"standardize": "scale"} | {f"np.{name}": name for name in ("log", "log1p", "sqrt", "exp")}
 SEVERAL = ("poly", "bs", "cr")
-"""Functions that stand for several columns."""
+"""Functions that make several columns."""
 
 _BY_PLACE = ("center", "scale", "poly")
 

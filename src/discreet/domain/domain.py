@@ -66,7 +66,7 @@ class Domain(Written):
     missing : {"error", "drop"}
         Whether a row that lacks a value in one of the columns in use is an error or is left out.
     file : FileFormat or mapping, optional
-        How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
+        The format of CSV and Excel files, where it is not the default: ``{"sep": ";", "decimal": ","}``.
     person, rows_per_person : str and int, optional
         The column that tells whose a row is, and how many rows a person counts for at most; see `unit`.
     weights, largest_weight : str and float, optional
@@ -190,8 +190,8 @@ class Domain(Written):
     FIELDS = Fields(
         "domain",
         "Public facts that were declared about the table.",
-        columns=by_name(COLUMN)("By name."),
-        intercept=FLAG("Whether models have one."),
+        columns=by_name(COLUMN)("The columns by name."),
+        intercept=FLAG("Whether models have an intercept."),
         missing=choice("error", "drop")("drop: rows that lack a value were left out."),
         data_norm=ABOVE_0("The largest norm of norm_columns together in a row.", absent=None),
         norm_columns=NAMES(absent=()),

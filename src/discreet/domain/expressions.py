@@ -71,15 +71,15 @@ class Expression(ABC):
     @property
     @abstractmethod
     def variables(self) -> tuple[Variable, ...]:
-        """The declared numbers, each as often as it stands there."""
+        """The declared numbers, with repetitions."""
 
     @abstractmethod
     def range(self, inside: Mapping[str, Range]) -> Range:
-        """A range that covers the values while each column lies in its own."""
+        """Return a range that covers the values, given a range for each column."""
 
     @abstractmethod
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
-        """The values, one a row; clipped, arguments of functions stay in their range whatever rounding does."""
+        """Evaluate every row; with `clip`, arguments of functions are clipped to their ranges."""
 
     @property
     @abstractmethod
@@ -114,13 +114,13 @@ class Expression(ABC):
         return _outward(min(low for low, _ in ranges), max(high for _, high in ranges))
 
     def _short(self, low: Fraction, high: Fraction) -> Range:
-        """A range with few digits; refused where no float can hold it."""
+        """Return a range with few digits; refuse one that exceeds float64."""
         if high > _LARGEST or low < -_LARGEST:
             raise DomainError(f"{self.text}: its values are too large for floating point. Scale the columns first")
         return -_rounded_up(-low), _rounded_up(high)
 
     def within(self, rank: int) -> str:
-        """The text, in parentheses where it would fall apart."""
+        """Return the text, in parentheses where precedence needs them."""
         return self.text if self.rank >= rank else f"({self.text})"
 
 
@@ -159,14 +159,14 @@ class Variable(Expression):
 
 @dataclass(frozen=True)
 class Constant(Expression):
-    """A number that stands in the formula."""
+    """A constant in the formula."""
 
     value: float
     work = 0
 
     @property
     def rank(self) -> int:  # type: ignore[override]
-        """The precedence: a number below 0 binds like a sum."""
+        """The precedence: negative numbers bind like a sum."""
         return _ATOM if self.value >= 0 else _SUM
 
     @property
@@ -207,7 +207,7 @@ class Operation(Expression):
 
     @cached_property
     def text(self) -> str:
-        """Both, with the sign between them."""
+        """Both sides, with the operator between them."""
         return f"{self.left.within(self.rank)} {self.sign} {self.right.within(self.rank + 1)}"
 
     @cached_property
@@ -299,7 +299,7 @@ class Power(Expression):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A function of an expression, or one of the columns of a function that stands for several."""
+    """A function of an expression, or one column of a function that makes several."""
 
     function: str
     argument: Expression
@@ -308,7 +308,7 @@ class Call(Expression):
 
     @property
     def text(self) -> str:
-        """The call as it is written; the columns of one are counted from 1."""
+        """The call as written in a formula; its columns are numbered from 1."""
         part = f"[{self.part}]" if self.function in SEVERAL else ""
         return f"{self.function}({self.argument.text}{written(self.function, self.options)}){part}"
 

@@ -1,4 +1,4 @@
-"""Formats of text files: how numbers, dates and missing values are written, as people say and never as values look."""
+"""Formats of text files: notation of numbers, dates and missing values, declared and never guessed from values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileFormat(Written):
     na : tuple of str
         More words for a missing value, besides an empty one, NA, N/A, n/a, NaN, null and their like.
     date_format : str, optional
-        How dates are written, such as ``"%d/%m/%Y"``; 1990-12-31 by default.
+        The notation of dates, such as ``"%d/%m/%Y"``; 1990-12-31 by default.
     sheet : str, optional
         The sheet of an Excel file; the first by default.
 
@@ -109,7 +109,7 @@ class FileFormat(Written):
 
     FIELDS = Fields(
         "file_format",
-        "How the file of rows was written, where not as usual.",
+        "The format of the file of rows, where it is not the default.",
         sep=TEXT(absent=None),
         decimal=TEXT(absent="."),
         thousands=TEXT(absent=None),
@@ -120,12 +120,12 @@ class FileFormat(Written):
 
     @property
     def number(self) -> str:
-        """A number as the file writes it."""
+        """Format a number as the file does."""
         return f"-1{self.thousands}234{self.decimal}5" if self.thousands else f"-1{self.decimal}5"
 
     @property
     def date(self) -> str:
-        """A date as the file writes it."""
+        """Format a date as the file does."""
         return _EXAMPLE.strftime(self.date_format or "%Y-%m-%d")
 
     def read_numbers(self, array: pa.Array) -> pa.Array:

@@ -133,7 +133,7 @@ def released(text: str, domain: Domain) -> Model:
 
 
 def is_formula(text: object, domain: Domain) -> bool:
-    """Whether an outcome is given by a formula, with its features."""
+    """Whether an argument is a formula, and not the name of an outcome."""
     return isinstance(text, str) and "~" in text and text not in domain.columns
 
 
@@ -149,7 +149,7 @@ def _numbers(domain: Domain) -> dict[str, Column]:
 
 @dataclass
 class _Parser(Reader):
-    """Reads one formula; errors show it with a mark under the place.
+    """Parser of one formula; errors mark the position in it.
 
     Examples
     --------
@@ -182,14 +182,14 @@ class _Parser(Reader):
             self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")
 
     def refuse_wide(self) -> None:
-        """Refuse terms that stand for too many coordinates, before any of them is made."""
+        """Refuse terms with too many coordinates, before any is computed."""
         sizes = {name: len(spec.levels) or 1 for name, spec in self.domain.inputs.items()}
         wide = sum(math.prod(sizes.get(name, 1) for name in term) for term in self.terms)
         if len(self.terms) > MOST_TERMS or wide > MOST_COORDINATES:
             self.fail(len(self.text), TOO_WIDE)
 
     def column(self, term: _Term) -> tuple[str, Column]:
-        """Return the column that a term stands for, with its name."""
+        """Return the name and the column of a term."""
         name = ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
         for known in self._known.get(frozenset(term.items()), []):
             if not self.compared.keys() & term.keys():
@@ -209,7 +209,7 @@ class _Parser(Reader):
 
     @cached_property
     def _known(self) -> dict[frozenset[tuple[str, int]], list[str]]:
-        """The declared columns that each product stands for."""
+        """The declared columns, by the product that they represent."""
         found: dict[frozenset[tuple[str, int]], list[str]] = {}
         for name, column in self.domain.columns.items():
             factors = frozenset((f.column, f.power) for f in column.factors) or frozenset([(name, 1)])
@@ -420,7 +420,7 @@ class _Parser(Reader):
         return [self._term(made, token)]
 
     def _term(self, made: Expression, token: Token) -> _Term:
-        """Return the product that an expression is, or the expression as a factor of its own."""
+        """Return the factors of an expression that is a product, or the expression as its only factor."""
         factors = factors_of(made) or {made: 1}
         term: _Term = {}
         for own, power in factors.items():

@@ -1,4 +1,4 @@
-"""Parser of expressions: text to tokens to expressions; errors show the text with a mark under the place.
+"""Parser of expressions: text to tokens to expressions; errors mark the position in the text.
 
 Grammar of expressions::
 
@@ -34,7 +34,7 @@ _WHOLE = {str(number): number for number in range(100)}
 
 
 class Token(NamedTuple):
-    """A word, a number or a sign, with its place in the text."""
+    """A word, a number or a sign, with its position in the text."""
 
     kind: str
     text: str
@@ -44,7 +44,7 @@ class Token(NamedTuple):
 
 @dataclass
 class Reader:
-    """Reads the tokens of one text, and the expressions in it.
+    """Parser of the tokens and expressions of one text.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ class Reader:
     effort: Effort = field(default_factory=Effort)
 
     def fail(self, place: int, message: str) -> NoReturn:
-        """Refuse the text and point at the place."""
+        """Refuse the text, and mark the position."""
         before = printable(self.text[:place])
         raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
 
     # ------------------------------------------------------------ text to tokens
 
     def read_tokens(self, place: int, end: int) -> None:
-        """Cut a stretch of the text into tokens."""
+        """Split a part of the text into tokens."""
         if len(self.text) > LONGEST:
             raise ParameterError(f"A formula has at most {LONGEST:,} characters.")
         while (place := _SPACE.match(self.text, place, end).end()) < end:  # type: ignore[union-attr]
@@ -98,7 +98,7 @@ class Reader:
         return self.tokens.popleft().text if self.sees(*signs) else None
 
     def skip(self, count: int = 1) -> None:
-        """Leave the next tokens behind."""
+        """Skip the next tokens."""
         for _ in range(count):
             self.tokens.popleft()
 
@@ -108,12 +108,12 @@ class Reader:
         return token.kind == "sign" and token.text in signs
 
     def expect(self, sign: str) -> None:
-        """Read a sign that must stand here."""
+        """Read a sign, which must come next."""
         if not self.take(sign):
             self.fail(self.now.place, f"Expected {sign!r}, not {self.now.text!r}")
 
     def whole(self, most: int, what: str) -> int:
-        """Read a whole number from 1 on."""
+        """Read a whole number of at least 1."""
         token = self.now
         number = _WHOLE.get(token.text, 0) if token.kind == "number" else 0
         if not 1 <= number <= most:
@@ -122,7 +122,7 @@ class Reader:
         return number
 
     def measure(self, made: Expression, token: Token) -> None:
-        """Refuse an expression whose range would take too long to find, beside those so far."""
+        """Refuse an expression whose range takes too long to compute, with all before it."""
         if not self.effort.holds(made.effort):
             self.fail(token.place, self.effort.refusal)
 
@@ -206,7 +206,7 @@ class Reader:
         return self.now.kind == "name" and not self.now.quoted and self.sees("(", ahead=1)
 
     def call(self) -> list[Expression]:
-        """Read a function: the columns that it stands for."""
+        """Read a function call, and return its columns."""
         token = self.now
         name = ALIASES.get(token.text, token.text)
         if name not in FUNCTIONS:

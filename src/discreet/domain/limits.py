@@ -31,7 +31,7 @@ MOST_TERMS = 10_000
 """Maximum number of terms of a formula."""
 
 MOST_PRODUCTS = 50_000
-"""Maximum number of products that are looked at while terms are multiplied out; some are the same term."""
+"""Maximum number of products while terms are multiplied out, duplicates included."""
 
 MOST_COORDINATES = 20_000
 """Coordinates that a formula, or one derived column, stands for, at most: a number is one, a category one a level, a
@@ -64,7 +64,7 @@ class Effort:
 
     @property
     def refusal(self) -> str:
-        """The reason why more is refused."""
+        """The reason for a refusal."""
         return (
             f"The ranges of all expressions up to this one would take more than {self.most:,} steps of arithmetic: one "
             "in which a column stands twice takes some thousands. Make such columns in the data, and declare their "

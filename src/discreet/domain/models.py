@@ -50,7 +50,7 @@ def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | 
 
 
 def _together(models: Sequence[Model], names: Callable[[Model], Sequence[str]]) -> dict[str, Column]:
-    """Merge the columns of several models; a name must mean the same in all of them."""
+    """Merge the columns of several models; columns of the same name must be equal."""
     columns: dict[str, Column] = {}
     for model in models:
         for name in names(model):

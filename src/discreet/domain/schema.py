@@ -52,13 +52,13 @@ KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file",
 KINDS = {form.kind: form.blank for form in FORMS.values()} | {
     "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }'
 }
-"""The line to fill in for each kind of column; ``"any"`` where the file does not tell."""
+"""The line to fill in for each kind of column; ``"any"`` if the kind is unknown."""
 
 
 def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None = None) -> str:
     """Write TOML with a line to fill in for each (name, kind), kind one of number, date, category, bool, any.
 
-    How files are `written` is filled in already.
+    The format of files, `written`, is filled in already.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
 
 
 def load_schema(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
-    """Build an object from a schema file; errors that people can act on stay, all others name the file."""
+    """Build an object from a schema file; errors other than our own name the file."""
     facts = read_schema(path)
     with reading(path, kept=(DomainError, ParameterError)):
         return build(facts)

@@ -63,7 +63,7 @@ class Unit(Written):
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], declared: Collection[str]) -> Unit:
-        """Check what people declare, a fact or None each, beside some columns."""
+        """Build the unit from declared facts, each given or None; check them against the columns."""
         person, m, weights, W = (facts[name] for name in FACTS)
         for name, value in (("person", person), ("weights", weights)):
             if value is not None and (not isinstance(value, str) or not value):
@@ -94,7 +94,7 @@ class Unit(Written):
 
     @cached_property
     def plain(self) -> bool:
-        """Whether one row is one person, and all rows count alike."""
+        """Whether each row is one person, and all rows have the same weight."""
         return self.person is None and self.weights is None
 
     @property
@@ -142,16 +142,16 @@ class Unit(Written):
 
     FIELDS = Fields(
         "unit",
-        "What differs from one row a person without weights.",
-        person=TEXT("The column that tells whose a row is.", absent=None, since=5),
-        rows_per_person=whole(1)("For how many rows a person counts at most.", absent=None, beside="person", since=5),
+        "The unit of privacy, where it is not one unweighted row.",
+        person=TEXT("The column that identifies persons.", absent=None, since=5),
+        rows_per_person=whole(1)("Most rows that one person counts for.", absent=None, beside="person", since=5),
         weights=TEXT("The column of weights.", absent=None, since=5),
-        largest_weight=ABOVE_0("Larger weights were moved to it.", absent=None, beside="weights", since=5),
+        largest_weight=ABOVE_0("Larger weights were clipped to it.", absent=None, beside="weights", since=5),
     )
 
 
 ROWS = Unit()
-"""One row is one person, and all rows count alike."""
+"""The default unit: each row is one person, and all rows have the same weight."""
 
 FACTS = tuple(field.name for field in fields(Unit))
 """The names of the facts that people declare."""

@@ -1,4 +1,4 @@
-"""Types of the entries of a column, and how entries of each type are read: from objects, from Arrow, from text.
+"""Types of the entries of a column, and their conversion from Python objects, Arrow and text.
 
 A type is never found from values, so that no entry changes what the others become (`discreet.domain.values`).
 """
@@ -33,7 +33,7 @@ _TICKS = {"W": 7 * _DAY, "D": _DAY, "h": _DAY // 24, "m": 60_000_000, "s": 1_000
 _FRACTIONS = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _MOST_MONTHS = 12 * 300_000  # beyond the years that microseconds of 64 bits can count
 _PLAIN = {float, int, bool, NoneType, np.bool_} | {np.dtype(code).type for code in "bBhHiIlLqQefd"}
-"""Types of numbers that numpy turns into the nearest float64 one by one, when told to; None becomes NaN."""
+"""Types of numbers that numpy converts to the nearest float64, one by one; None becomes NaN."""
 
 _WORDS = {4: np.int32, 8: np.int64, 16: np.int64, 32: np.int64}
 _EXACT = 1 << 53
@@ -67,7 +67,7 @@ class ValueType(ABC):
 
     @abstractmethod
     def wanted(self, written: FileFormat) -> str:
-        """The words of an error: what a text file must hold, and what to do if it does not."""
+        """Return the text of an error: what a text file must hold, and the remedy."""
 
     def check(self, name: str, type_: pa.DataType) -> None:
         """Refuse an Arrow type that cannot hold such entries; columns of 0 and 1 may be of truth values."""
@@ -79,7 +79,7 @@ class ValueType(ABC):
         return False
 
     def from_text(self, array: pa.Array, written: FileFormat) -> pa.Array:
-        """Entries of the text in a file; raises `pa.ArrowInvalid`, whose words are not for people, for other text."""
+        """Entries of the text in a file; raises `pa.ArrowInvalid` for other text; its message is not shown."""
         return array
 
 
@@ -97,7 +97,7 @@ class NumberType(ValueType):
         return _mended(f"numbers such as {written.number}")
 
     def is_parsed(self, written: FileFormat) -> bool:
-        """Arrow does not know marks of thousands."""
+        """Whether the file has thousands separators, which Arrow cannot read."""
         return written.thousands is not None
 
     def from_text(self, array: pa.Array, written: FileFormat) -> pa.Array:
@@ -119,7 +119,7 @@ class DateType(ValueType):
     kind, plural, arrow = "date", "dates", pa.timestamp("us")
 
     def from_objects(self, values: list[Any]) -> pa.Array:
-        """Timestamps; what is finer than a microsecond is cut off towards the past."""
+        """Timestamps, rounded down to microseconds."""
         return pa.array(_each(_microseconds, values), type=pa.int64()).cast(self.arrow)
 
     def wanted(self, written: FileFormat) -> str:
@@ -127,7 +127,7 @@ class DateType(ValueType):
         return _mended(f"dates such as {written.date}")
 
     def is_parsed(self, written: FileFormat) -> bool:
-        """Arrow reads ISO dates alone."""
+        """Whether dates have another format than ISO, the only one that Arrow reads."""
         return written.date_format is not None
 
     def from_text(self, array: pa.Array, written: FileFormat) -> pa.Array:
@@ -202,7 +202,7 @@ class WholeType(LevelType):
         return whole
 
     def places(self, array: pa.Array, levels: Sequence[Any]) -> pa.Array:
-        """Look up the number, in whatever type it is held."""
+        """Look up the number, whatever its Arrow type."""
         return pc.index_in(_whole_numbers(array), value_set=pa.array([*map(int, levels)], pa.int64()))
 
 
@@ -251,7 +251,7 @@ def _mended(what: str) -> str:
 
 
 def kind(type_: pa.DataType) -> str:
-    """The name of an Arrow type in a schema: number, date, category or bool; other types are named as they are."""
+    """The name of an Arrow type in a schema: number, date, category or bool; other types keep their Arrow name."""
     t = pa.types
     if t.is_dictionary(type_):
         type_ = type_.value_type
@@ -280,7 +280,7 @@ def floats(values: Sequence[Any]) -> Floats:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an entry stands for a missing value: None, NaN, NaT, NA, or what a mask hides."""
+    """Whether an entry stands for a missing value: None, NaN, NaT, NA, or a masked entry."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, (float, np.floating, np.datetime64)):
@@ -300,14 +300,14 @@ def _number(value: Any) -> float:
 
 
 def _real(value: Any) -> Any:
-    """A real number as it is; numpy counts lengths of time among the whole numbers."""
+    """Return a real number; refuse durations, which numpy counts among the whole numbers."""
     if isinstance(value, np.timedelta64) or not isinstance(value, (Real, Decimal, np.bool_)):
         raise TypeError("not a real number")
     return value
 
 
 def _microseconds(value: Any) -> int:
-    """Microseconds since 1970, in UTC; what is finer is cut off towards the past."""
+    """Microseconds since 1970, in UTC, rounded down."""
     if isinstance(value, dt.datetime) and hasattr(value, "to_datetime64"):  # of pandas, which knows more units
         value = value.to_datetime64()
     if isinstance(value, np.datetime64):
@@ -343,7 +343,7 @@ def numbers(array: pa.Array) -> Floats:
 
 
 def _days(array: pa.Array) -> Floats:
-    """Days since 1970 of moments, to the microsecond; what is finer is cut off towards the past."""
+    """Days since 1970 of timestamps, rounded down to microseconds."""
     if pa.types.is_date32(array.type):
         whole: Floats = array.cast(pa.int32()).to_numpy(zero_copy_only=False).astype(np.float64)
         return whole

@@ -24,7 +24,7 @@ from discreet.domain.kinds.base import Column, Readable
 from discreet.errors import FILL, MISSING, DataError
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, ArithmeticError)
-"""Errors of a conversion for an entry of another kind; their words quote the entry."""
+"""Errors of a conversion for an entry of another kind; their messages quote the entry."""
 
 _ARROW_UNITS = ("D", "s", "ms", "us", "ns")
 
@@ -106,7 +106,7 @@ def _converted(values: Any, column: Readable) -> pa.Array | pa.ChunkedArray:
 
 
 def _knows_arrow(values: Any, dtype: Any) -> bool:
-    """Whether a container of pandas has a type that is one of Arrow's, which finds one for objects from values."""
+    """Whether a pandas container has a type of its own that Arrow knows, so that none is guessed from values."""
     return getattr(dtype, "kind", "O") != "O" or hasattr(getattr(values, "array", values), "__arrow_array__")
 
 
@@ -126,7 +126,7 @@ def _without_masked(values: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def predicting() -> Iterator[None]:
-    """Name the remedy for missing values that helps where rows are predicted."""
+    """Replace the advice on missing values by that for predictions."""
     try:
         yield
     except DataError as error:

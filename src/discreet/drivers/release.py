@@ -73,7 +73,7 @@ def release(
         The number of stages of a table with named outcomes, 1 keeping all bounds as declared; and whether they release
         the score products that robust standard errors need. See `DPLinearRegression`.
     rows, neighbors, n_jobs, progress, random_state
-        As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
+        As for the estimators: the public number of rows, the relation, threads, a progress bar, seeds for simulation.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def _check(table: Any, domain: Any, stages: Stages) -> None:
 
 
 def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The coordinates of all columns that are not outcomes, nor made of one, and those of the outcomes."""
+    """Return the coordinates of all columns that are neither outcomes nor derived from one, and of the outcomes."""
     outcomes = outcome_names(domain, targets)
     own = {domain.column_of[name] for name in outcomes}
     features = [name for name in domain.columns if name not in own and not domain.made_of(name) & own]
@@ -197,7 +197,7 @@ def refuse_robust(covariance: str) -> None:
 
 
 def has_own_bounds(domain: Domain, target: str) -> bool:
-    """Whether an outcome is a number as it stands in the table, with bounds that it shares with no other column."""
+    """Whether an outcome is a number that is not derived, with bounds of its own."""
     column = domain.columns.get(target)
     return column is not None and bool(column.bounds) and not column.factors and target not in domain.norm_columns
 

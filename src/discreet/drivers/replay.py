@@ -112,7 +112,7 @@ class _FileAnswers:
         self._events, self._values, self._at, self._stage = events, list(values), 0, 0
 
     def answer(self, question: Question) -> Any:
-        """The answer to a question."""
+        """Return the answer to a question."""
         if isinstance(question, AskMinimisers):
             return self._minimised(question)
         event = self._next(question)
@@ -127,7 +127,7 @@ class _FileAnswers:
             raise Mismatch("list of events", f"the certificate lists {event_words(self._events[self._at])} besides")
 
     def _next(self, question: Question) -> Event:
-        """The next event, which must be what is asked for."""
+        """Return the next event, which must match the question."""
         asked, left = question.words, self._events[self._at :]
         if not left:
             raise Mismatch("list of events", f"{asked} is missing")

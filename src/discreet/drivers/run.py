@@ -102,7 +102,7 @@ class _TableAnswers:
         self.values: list[tuple[GridValues, ...]] = []
 
     def answer(self, question: Question) -> Any:
-        """The answer to a question."""
+        """Return the answer to a question."""
         if isinstance(question, Ask):
             return self._noisy(question)
         if isinstance(question, AskStage):

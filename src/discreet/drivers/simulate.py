@@ -54,7 +54,7 @@ class MadeUpSource(StagedSource):
     Parameters
     ----------
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     rows : callable
         The encoded rows of the pool for bounds that may be tighter.
     copies : array

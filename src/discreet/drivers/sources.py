@@ -39,7 +39,7 @@ class StatisticSource(ABC):
     Parameters
     ----------
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     """
 
     readings: Readings

@@ -44,7 +44,7 @@ class ModelCoordinates(Coordinates):
 
     Parameters
     ----------
-    design, outcomes, P, theta, radius, widths, lengths
+    design, outcomes, P, theta, radius, widths, row_norms
         As in `Coordinates`; widths are in units of the outcomes.
     link : {"logit", "log"}
         The link of a family that has such stages: of outcomes that are 0 or 1, or of counts.
@@ -119,7 +119,7 @@ class ModelCoordinates(Coordinates):
         Coordinates.FIELDS.name,
         Coordinates.FIELDS.words,
         **Coordinates.FIELDS.rows,
-        link=one_of(_staged)("Of a stage at a model of classes or counts.", absent=None),
+        link=one_of(_staged)("The link of a model of classes or counts.", absent=None),
         largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
     )

@@ -134,7 +134,7 @@ def check(random_state: Any) -> None:
 
 
 def is_secret(random_state: Any) -> bool:
-    """Whether nobody can know the words: only those of the operating system are secret.
+    """Whether random words are secret: only those of the operating system are.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def once(
     mu: float | None = None,
     epsilon: float | None = None,
 ) -> tuple[Certificate, Values]:
-    """Release the draw of a mechanism: nothing before it is paid for, and nothing that is not certified.
+    """Charge for the draw of a mechanism, draw, certify and commit.
 
     Whatever can fail for public reasons is checked by the caller, before anything is spent. Nothing that was drawn
     leaves this function without its certificate, which is checked against the promise; what fails was paid for.

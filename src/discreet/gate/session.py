@@ -111,7 +111,7 @@ class Session:
         return source
 
     def __refuse_known(self, source: Any) -> None:
-        """Refuse a source of words that was secret as the session began, and was replaced since."""
+        """Refuse a source of random words that was replaced since the session began."""
         if self.__secret and not entropy.is_secret(source):
             raise GuaranteeError(
                 "The source of random words was replaced while the release was made, so that its noise may be known. "
@@ -150,7 +150,7 @@ class Session:
 
 
 def check_rows(count: int, rows: float | None = None) -> None:
-    """Refuse an empty table, and one with more rows than were declared as the most there can be."""
+    """Refuse an empty table, and one with more rows than the declared maximum."""
     if count == 0:
         raise DataError("There is no row to release anything from, or all weights are zero. Nothing was released.")
     if rows is not None and count > rows:

@@ -10,10 +10,10 @@ from discreet.ledger.entries import FORMAT
 from discreet.ledger.terms import Terms
 from discreet.privacy.budget_parts import Cost, Spent
 
-_ABOUT = dict[str, Any](account=TEXT, after=by_name(record(Spent))("What was spent then, by account."))
+_ABOUT = dict[str, Any](account=TEXT, after=by_name(record(Spent))("The amounts spent so far, by account."))
 _SETTLES = _ABOUT | {"settles": COUNT}
 _STAMP = dict[str, Any](
-    ledger=TEXT("Its id."),
+    ledger=TEXT("The id of the ledger."),
     number=COUNT,
     previous=SHA256("The hash of the entry before; zeros for the first."),
     **dict.fromkeys(("when", "who", "software"), TEXT),
@@ -28,28 +28,28 @@ _ENTRIES = (
         kind=fixed("reserve"),
         **_ABOUT,
         cost=record(Cost),
-        times=whole(1)(f"How often it counts for a person. {_OLD}", absent=None),
+        times=whole(1)(f"The number of times that it is charged for a person. {_OLD}", absent=None),
         neighbors=NEIGHBORS,
         **dict.fromkeys(("purpose", "request", "token", "method"), TEXT),
         columns=TEXTS,
         formula=maybe(TEXT),
         **_STAMP,
     ),
-    Fields("release_made", "That release was made.", kind=fixed("commit"), **_SETTLES, certificate=SHA256, **_STAMP),
+    Fields("release_made", "The release was made.", kind=fixed("commit"), **_SETTLES, certificate=SHA256, **_STAMP),
     Fields("release_given_up", "Given up before any noise was drawn.", kind=fixed("cancel"), **_SETTLES, **_STAMP),
 )
 _SAID = FieldKind({"oneOf": [ref(entry.name) for entry in _ENTRIES]})
 _BODY = {
     "contentMediaType": "application/json",
-    "contentSchema": defined("ledger_entry", _SAID, "What the body of an entry says.").schema,
+    "contentSchema": defined("ledger_entry", _SAID, "The body of an entry.").schema,
 }
 _LINE = Fields(
     "entry_line",
     "",
     body=FieldKind(TEXT.schema | _BODY, TEXT.fits)("One line of JSON, whose bytes are hashed."),
-    hash=SHA256("Of the body."),
+    hash=SHA256("The hash of the body."),
 )
-_LAST = "Of the last entry."
-_HEAD = dict[str, Any](ledger=TEXT("Its id."), number=COUNT(_LAST), hash=SHA256(_LAST), when=TEXT(_LAST))
-LEDGER_HEAD = DocumentFields("ledger head", "How far a ledger had come.", (FORMAT,), **_HEAD)
+_LAST = "The number or hash of the last entry."
+_HEAD = dict[str, Any](ledger=TEXT("The id of the ledger."), number=COUNT(_LAST), hash=SHA256(_LAST), when=TEXT(_LAST))
+LEDGER_HEAD = DocumentFields("ledger head", "The last entry of a ledger.", (FORMAT,), **_HEAD)
 LEDGER = DocumentFields("ledger", "All entries of a ledger.", (FORMAT,), **_HEAD, entries=many(record(_LINE)))

@@ -154,17 +154,17 @@ def terminal(story: Story, width: int = 60) -> list[str]:
     shared = "" if story.terms.limits is not None else f" (the limits of {population(story.name)})"
     lines = [f"{story.name}: {promised(story)}{shared}", f"  {_counted(story)}"]
     told = dict(zip(_budget_parts(story.balance), left(story), strict=True))
-    for pot, words in told.items():
-        share = story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0
-        lines += [f"  {pot:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
+    for part, words in told.items():
+        share = story.balance.shares[BUDGET_PARTS.index(part)] or 0.0
+        lines += [f"  {part:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
     first, last = story.points[0][0], story.points[-1][0]
     day = "%Y-%m-%d" if last - first > dt.timedelta(days=2) else "%Y-%m-%d %H:%M"
-    for pot in told:
-        shares = _sampled(story, BUDGET_PARTS.index(pot), width)
+    for part in told:
+        shares = _sampled(story, BUDGET_PARTS.index(part), width)
         if story.terms.limits is None or not any(shares):
             continue
         marks = ["100 %", "", " 50 %", "", "  0 %"]
-        lines += ["", f"  {pot}: spent over time"]
+        lines += ["", f"  {part}: spent over time"]
         lines += [f"  {mark:>5} │{line}│" for mark, line in zip(marks, skyline(shares), strict=True)]
         begin, end = first.strftime(day), last.strftime(day)
         lines.append(f"         {begin}{end:>{width - len(begin)}}")
@@ -172,7 +172,7 @@ def terminal(story: Story, width: int = 60) -> list[str]:
 
 
 def _budget_parts(balance: Balance) -> list[str]:
-    return [pot for pot, share in zip(BUDGET_PARTS, balance.shares, strict=True) if share is not None]
+    return [part for part, share in zip(BUDGET_PARTS, balance.shares, strict=True) if share is not None]
 
 
 def _counted(story: Story) -> str:
@@ -180,7 +180,7 @@ def _counted(story: Story) -> str:
     return releases + (f", {story.lost} of them never finished and spent" if story.lost else "")
 
 
-def _sampled(story: Story, pot: int, width: int) -> list[float]:
+def _sampled(story: Story, part: int, width: int) -> list[float]:
     """The share that was spent at `width` equally spaced times, the last of them at the newest entry."""
     first, last = story.points[0][0], story.points[-1][0]
     moments = [first + (last - first) * (i + 1) / width for i in range(width)]
@@ -188,7 +188,7 @@ def _sampled(story: Story, pot: int, width: int) -> list[float]:
     for moment in moments:
         while at + 1 < len(story.points) and story.points[at + 1][0] <= moment:
             at += 1
-        shares.append(story.points[at][1].shares[pot] or 0.0)
+        shares.append(story.points[at][1].shares[part] or 0.0)
     return shares
 
 
@@ -207,9 +207,9 @@ def html(name: str, entries: Sequence[LedgerEntry]) -> str:
     """
     told, head = stories(entries), entries[-1]
     rows = [
-        [story.name, promised(story), pot, f"{story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0:.1%}", words]
+        [story.name, promised(story), part, f"{story.balance.shares[BUDGET_PARTS.index(part)] or 0.0:.1%}", words]
         for story in told
-        for pot, words in zip(_budget_parts(story.balance), left(story), strict=True)
+        for part, words in zip(_budget_parts(story.balance), left(story), strict=True)
     ]
     answer = " ".join(f"{story.name}: {_counted(story)}." for story in told) or "No account was opened yet."
     parts = [
@@ -276,8 +276,8 @@ def _figure(story: Story, number: int) -> str:
         _draw(axes, story)
         legend(drawn, axes)
         words = f"{story.name}: {_counted(story)}. " + " ".join(
-            f"{pot} {story.balance.shares[BUDGET_PARTS.index(pot)] or 0.0:.0%} spent."
-            for pot in _budget_parts(story.balance)
+            f"{part} {story.balance.shares[BUDGET_PARTS.index(part)] or 0.0:.0%} spent."
+            for part in _budget_parts(story.balance)
         )
         return figure(svg(drawn, f"spent{number}", words), f"{words} The grey line is the limit.")
 
@@ -287,15 +287,15 @@ def _draw(axes: Any, story: Story) -> None:
     from matplotlib import dates
 
     times = [when for when, _ in story.points]
-    for pot, colour, look in zip(BUDGET_PARTS, (BLUE, ORANGE), LOOKS, strict=False):
-        shares = [balance.shares[BUDGET_PARTS.index(pot)] for _, balance in story.points]
+    for part, colour, look in zip(BUDGET_PARTS, (BLUE, ORANGE), LOOKS, strict=False):
+        shares = [balance.shares[BUDGET_PARTS.index(part)] for _, balance in story.points]
         if shares[0] is not None:
             values = [100 * (share or 0.0) for share in shares]
-            axes.step(times, values, where="post", color=colour, ls=look["ls"], lw=1.8, label=pot)
+            axes.step(times, values, where="post", color=colour, ls=look["ls"], lw=1.8, label=part)
             axes.plot(times[-1:], values[-1:], marker=look["marker"], color=colour)
     axes.axhline(100, color=GREY, lw=1.2)
     axes.set_ylim(0, 105)
-    axes.set_ylabel("% of the pot spent")
+    axes.set_ylabel("% of this part of the budget")
     axes.grid(color=PALE, lw=0.8)
     axes.set_axisbelow(True)
     locator: Any = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
@@ -306,8 +306,8 @@ def _draw(axes: Any, story: Story) -> None:
 _READING = (
     "A release counts from the moment at which it was paid for, before its noise was drawn. One that never finished is "
     "spent: nobody can know who saw it.",
-    "Gaussian releases draw on one pot, where the squares of their mu add up; all others on another, where epsilons "
-    "and deltas add up. Both were fixed in advance, and together they are the promise.",
+    "Gaussian releases draw on one part of the budget, where the squares of their mu add up; all others on another, "
+    "where epsilons and deltas add up. Both were fixed in advance, and together they are the promise.",
     "No row, value or count of the data is in a ledger.",
     "A ledger tells when it was changed, not that its end is missing: keep the number and the hash below elsewhere, "
     "and compare them with: discreet ledger verify --witness",

@@ -98,14 +98,14 @@ class Terms(FileRecord):
 
     FIELDS = Fields(
         "terms",
-        "What an account was opened with.",
+        "The terms of an account.",
         limits=maybe(record(Limits)),
         neighbors=NEIGHBORS,
         public_outcomes=budget_parts.PUBLIC,
         rows_per_person=maybe(whole(1))(
             "The most rows of a table that one person has; null where it was not declared."
         ),
-        person=TEXT("The column that tells whose a row is, if one was named.", absent=None),
+        person=TEXT("The column that identifies persons, if one was named.", absent=None),
     )
 
     @classmethod

@@ -82,7 +82,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
         return key
 
     def _check_paper(self) -> str | None:
-        """Return the paper; refuse one that is not the method's, and say what an old key is called now."""
+        """Return the paper; refuse one that is not the method's, and warn of an old key."""
         paper = self._paper
         checks.choice("published", paper, (None, *self.papers))
         citations.tell_old_key("published", getattr(self, "published", None))
@@ -121,7 +121,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object) if fitted is None and len(names) == len(own) else own
 
     def _set_columns(self, features: Sequence[str], *, named: bool) -> None:
-        """Note the columns of X, and their names where they have any of their own."""
+        """Record the number of columns of X, and their names if they have any."""
         self._features = tuple(features)
         self.n_features_in_ = len(features)
         if named:

@@ -48,7 +48,7 @@ def counted(
 
 
 def refuse_unit(model: PrivateEstimator, domain: Domain) -> None:
-    """Refuse persons and weights of a domain if the method is not proven for them, or has no use for them."""
+    """Refuse persons and weights of a domain if the method is not proven for them, or ignores them."""
     unit = domain.unit
     if not unit.plain:
         refuse_counting(model, "weights" if unit.person is None else "persons with many rows")

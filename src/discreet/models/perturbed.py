@@ -89,7 +89,7 @@ class Penalty:
     Parameters
     ----------
     kind : {"l2", "l1", "elasticnet"}
-        Which norms it has.
+        The kind of penalty.
     alpha : float, optional
         Its strength; chosen by a public rule by default.
     l1_ratio : float

@@ -11,14 +11,13 @@ MATRICES = {1: 40, 2: 350}
 """Number of matrices with a row and a column for each coefficient held at a time, in one stage and in several."""
 
 _PRODUCTS = {1: 10, 2: 500}
-"""Number of products of such matrices that take as long as the solution, without standard errors, which wide ones
-lack."""
+"""The time of a solution, in products of such matrices; wide models have no standard errors."""
 
 _RATE = 1.5e10
 """Multiplications and additions per second on one core."""
 
 _LONG = 120.0
-"""Seconds from which on the expected time is reported."""
+"""Longer expected times are reported, in seconds."""
 
 
 def check_size(d: int, *, staged: bool) -> None:

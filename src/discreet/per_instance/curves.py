@@ -30,10 +30,10 @@ class LossCurve(Protocol):
         """Return delta_i(epsilon_i) of the part composed with a mu_i-GDP part; a column a row."""
 
     def size(self, statistics: Floats) -> Floats:
-        """Return about the mu of the part, from which a search for epsilon starts."""
+        """Return the approximate mu of the part, where a search for epsilon starts."""
 
 
-_STEP = 0.004  # of log mu between the points of the table
+_STEP = 0.004  # step of log mu in the table
 _FEW = 4096
 _CHUNK = 1 << 15
 

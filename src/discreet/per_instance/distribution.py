@@ -1,6 +1,6 @@
 """Distributions of the privacy loss epsilon(Z, z) over rows, targets or data sets (wang2017, section 2.2).
 
-Which pairs (Z, z) are drawn decides what is described:
+The meaning depends on which pairs (Z, z) are drawn:
 
 * all rows of one table: `Losses.distribution`;
 * **pDP for all**, one table and any target: `over` targets, and `Losses.for_all` for the worst;

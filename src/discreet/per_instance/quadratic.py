@@ -27,7 +27,7 @@ _Points = tuple[tuple[float, float, float], ...]
 
 _Rules = tuple[tuple[float, _Points], ...]
 
-_UP = 1 + 4e-4  # what delta is multiplied by: more than the error of a rule within its limit
+_UP = 1 + 4e-4  # factor on delta that exceeds the error of a rule within its limit
 ROUNDED = "delta is raised by less than 1e-3 of it, more than the errors of integrals"
 
 _ROOT2 = np.sqrt(2.0)

@@ -101,7 +101,7 @@ class Losses:
 
     @property
     def notes(self) -> list[str]:
-        """Which parts are bounds, and why."""
+        """The reasons why some parts are bounds."""
         return [f"{part.name}: {part.note}" for part, _ in self.measured if part.note]
 
     @property
@@ -308,7 +308,7 @@ def _figure(losses: Losses, delta: float) -> Any:
     everyone = losses.for_all(delta)
     worst = max(everyone, promised.epsilon if delta == promised.delta else 0.0)
     bins = np.linspace(0, worst * 1.03 or 1.0, 80)
-    if 0 < np.quantile(values, 0.99) < worst / 5:  # most lose far less than the worst: show by how many times
+    if 0 < np.quantile(values, 0.99) < worst / 5:  # most losses are far below the worst: show the ratio
         bins = np.geomspace(max(float(values[values > 0].min()), worst * 1e-6), worst * 1.1, 80)
         logarithmic(axes.xaxis)
     axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color=BLUE, label="rows of the table")

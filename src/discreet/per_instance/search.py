@@ -27,12 +27,12 @@ from discreet.per_instance import curves
 from discreet.per_instance.curves import LossCurve
 
 _CHUNK = 1 << 16
-_CLOSE, _MARGIN = 1e-6, 1e-8  # relative: of the error that is left, and what is added besides
+_CLOSE, _MARGIN = 1e-6, 1e-8  # relative: remaining error, and the margin that is added
 _STEPS = 200
 
 _FEW = 1024
-_GRIDS, _SLACK, _MORE = (0.25, 0.125), 5e-4, 5e-5  # steps of a grid, and what is added to what is read off it
-_FAR = 1 / 50  # of the other: what is below adds 2e-4 at most
+_GRIDS, _SLACK, _MORE = (0.25, 0.125), 5e-4, 5e-5  # steps of the grids, and margins added to interpolated values
+_FAR = 1 / 50  # relative to the other part; smaller ones add 2e-4 at most
 _DEEP = 35.0  # standard deviations: delta beyond is below 1e-260
 
 

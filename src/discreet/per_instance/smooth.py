@@ -103,7 +103,7 @@ def sensitivities(
     A : array, optional
         A positive definite matrix; I by default.
     rows : array of int, optional
-        Which rows; all by default.
+        Indices of rows; all by default.
 
     Examples
     --------

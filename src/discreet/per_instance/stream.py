@@ -96,7 +96,7 @@ def each_row(
     source : see `Moments.from_source`
         The private rows, in a fixed order.
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     work : callable
         From `EncodedRows` to an array with one column a row.
     only : str, optional

@@ -1,4 +1,4 @@
-"""Plans as documents: what is written of what to expect."""
+"""Plans as documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from discreet.planning.facts import PlanFacts
 from discreet.planning.simulation import Expected
 
 _GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfinite(v) else None for v in values])
-"""Numbers, and null where there is none."""
+"""Numbers, null where one is missing."""
 
 _FOUND = replace(maybe(NUMBER), write=lambda value: None if isinstance(value, Unavailable) else float(value))
 _EXPECTED = Fields(
@@ -36,9 +36,9 @@ _EXPECTED = Fields(
     method=TEXT,
     epsilon=NUMBER,
     mse=NUMBER("Mean squared error of prediction."),
-    mse_range=many(NUMBER)("Of four tables in five."),
-    vs_trivial=NUMBER("Over the error of the mean."),
-    vs_non_private=NUMBER("Over that without privacy."),
+    mse_range=many(NUMBER)("The range of mse over four tables in five."),
+    vs_trivial=NUMBER("The error relative to that of predicting the mean."),
+    vs_non_private=NUMBER("The error relative to that without privacy."),
     stages=maybe(COUNT),
     rmse=_GAPS,
     std_err=_GAPS,
@@ -54,7 +54,7 @@ _ANSWER = Fields(
 
 
 def _expected(found: Expected) -> dict[str, Any]:
-    """Expected errors; numbers that fits do not give are missing one by one."""
+    """Expected errors; each number that fits do not give is missing."""
     none = np.full(np.shape(found.rmse), np.nan)
     std_err, width = (none if isinstance(one, Unavailable) else one for one in (found.std_err, found.width))
     return _EXPECTED.write(replace(found, std_err=std_err, width=width))
@@ -62,14 +62,14 @@ def _expected(found: Expected) -> dict[str, Any]:
 
 PLAN = DocumentFields(
     "plan",
-    "What to expect of linear models; made without data.",
+    "The expected accuracy of linear models; made without data.",
     (1,),
     facts=record(PlanFacts),
     delta=NUMBER(attribute="promise.delta"),
     neighbors=NEIGHBORS(attribute="promise.neighbors"),
     level=NUMBER("Of intervals.", attribute="promise.level"),
     stages=ANYTHING,
-    draws=COUNT("Tables that were made up."),
+    draws=COUNT("The number of simulated tables."),
     simulated_r_squared=NUMBER(attribute="r_squared"),
     names=NAMES,
     expected=many(replace(record(_EXPECTED), write=_expected)),
@@ -80,7 +80,7 @@ PLAN = DocumentFields(
     rows_per_person=replace(by_name(NUMBER), write=lambda people: {str(m): share for m, share in people.items()})(
         attribute="people"
     ),
-    method=TEXT("The best.", attribute="best"),
+    method=TEXT("The best method.", attribute="best"),
     advice=replace(ANYTHING, write=lambda advice: advice()),
 )
 _MODEL_EXPECTED = Fields(
@@ -95,7 +95,7 @@ _MODEL_EXPECTED = Fields(
 )
 MODEL_PLAN = DocumentFields(
     "plan",
-    "What to expect of a model of classes or counts; made without data.",
+    "The expected accuracy of a model of classes or counts; made without data.",
     (1,),
     "model_plan",
     method=TEXT,

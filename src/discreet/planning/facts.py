@@ -99,7 +99,7 @@ class PlanFacts(Written):
 
     FIELDS = Fields(
         "plan_facts",
-        "What was declared and guessed.",
+        "Declared and guessed facts.",
         domain=record(Domain),
         target=TEXT,
         features=TEXTS,

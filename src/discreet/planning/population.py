@@ -37,9 +37,9 @@ LEAST_DIRECTION = 1e-9
 STEEPEST = 20.0
 """The largest exponent a: all but the first eigenvalue are then negligible."""
 
-_ROWS = 8192  # of a pool
+_ROWS = 8192  # number of rows of a pool
 _GRID = np.linspace(-5.0, 5.0, 401)
-_LEAST = 0.05  # of the two Beta parameters' sum: the law is then all but two points
+_LEAST = 0.05  # least sum of the two Beta parameters: the law is then almost two points
 
 
 @dataclass(frozen=True, eq=False)

@@ -384,7 +384,7 @@ def _expected(
 def _epsilons(given: Any) -> tuple[float, ...]:
     try:
         several = [given] if isinstance(given, str) else list(given)
-    except TypeError:  # one value, or what is none
+    except TypeError:  # not a sequence
         several = [given]
     if not several:
         raise ParameterError("epsilon names no value. Give one or several, for example epsilon=[0.1, 1].")

@@ -30,7 +30,7 @@ from discreet.planning.facts import PlanFacts
 from discreet.planning.population import Population, SampledTable, population
 from discreet.privacy import gdp
 
-_SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # calibrated anew for each fit, or solved in many steps: simulated less
+_SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # slow methods, which are simulated less often
 _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
 
 

@@ -14,7 +14,7 @@ FACTOR = 3.0
 """The factor by which standard deviations are increased and decreased."""
 
 _DRAWS = 4
-_MOST = 0.9  # of the largest sd that numbers within the bounds can have
+_MOST = 0.9  # share of the largest possible sd within the bounds
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from discreet.planning.simulation import Expected, Simulation
 from discreet.released.units import coefficient_unit, column_of
 
 _EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
-_FIRST_STEP, _PRECISION = 1.5, 1.05  # a search goes by factors, each the square of the last, and then halves
+_FIRST_STEP, _PRECISION = 1.5, 1.05  # first factor of a search, squared at each step; precision of the bisection
 _DRAWS = 4
-_TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables where there are many kinds of columns
+_TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables if there are many kinds of columns
 
 
 @dataclass(frozen=True)

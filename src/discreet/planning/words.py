@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from discreet.planning.result import NumberPlan
 
-_USELESS = 0.95  # errors above this share of the trivial one are as good as none
-_FREE = 1.1  # errors up to this factor above those without privacy cost next to nothing
+_USELESS = 0.95  # a model with an error above this share of the trivial one is useless
+_FREE = 1.1  # privacy is nearly free where it increases the error by at most this factor
 _LINES = 20  # coefficients shown as text; the frame and the JSON have all
 _WORTH = 0.9  # tighter bounds are worth naming where they bring an error below this share
 

@@ -180,7 +180,7 @@ class Limits(FileRecord):
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Self:
-        """Rebuild limits from `to_dict`; the pot of Gaussian releases must be the one that follows."""
+        """Rebuild limits from `to_dict`; the Gaussian part must be the one that follows from the rest."""
         limits = super().from_dict(facts)
         if facts["mu"] != limits.mu:
             raise FileFormatError("A limit is not the one that follows from its promise.")

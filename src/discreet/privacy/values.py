@@ -18,6 +18,8 @@ from discreet.errors import NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.statistics.base import STATISTICS
+from discreet.statistics.row_norms import RowNormCounts
+from discreet.statistics.scores import ScoreProducts
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,14 @@ class ReleasedStage:
     @property
     def row_norms(self) -> Floats:
         """Counts of rows by their norm |z| between the edges, beginning at 0."""
-        return self._find("lengths")[1]
+        return self._find(RowNormCounts.name)[1]
 
     def score_products(self, outcome: str) -> Floats:
         """The score products S'S of an outcome: the sum of (u e)(u e)', e being the clipped residuals of U'E.
 
         With persons it is the sum of t t', where t is the sum of a person's u e.
         """
-        return self._scale(outcome) * self._find("meat", outcome)[1]
+        return self._scale(outcome) * self._find(ScoreProducts.name, outcome)[1]
 
     def holds(self, statistic: str) -> bool:
         """Whether a statistic was released."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from discreet.families import Link
+from discreet.statistics.row_norms import RowNormCounts
+from discreet.statistics.scores import ScoreProducts
 
 # ---------------------------------------------------------------- one stage
 
@@ -70,15 +72,20 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows these shares are raised at the cost of the last release: to the first number over n mu, at most to the
 second; that of products for counts only."""
 
-COLUMN_PRODUCTS: Mapping[str, float] = {"lengths": 0.1, "gram": 0.9}
-COLUMN_PRODUCTS_WITH_CLASS: Mapping[str, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
+COLUMN_PRODUCTS: Mapping[str, float] = {RowNormCounts.name: 0.1, "gram": 0.9}
+COLUMN_PRODUCTS_WITH_CLASS: Mapping[str, float] = {RowNormCounts.name: 0.06, "gram": 0.56, "cross": 0.38}
 """Shares within the products of the columns, without and with products with a class."""
 
 MODEL_STAGE: Mapping[Link, Mapping[str, float]] = {
-    "logit": {"information": 0.6, "meat": 0.4},
-    "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
+    "logit": {"information": 0.6, ScoreProducts.name: 0.4},
+    "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, ScoreProducts.name: 0.15},
 }
-MODEL_STAGE_OF_FEW_ROWS: Mapping[str, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
+MODEL_STAGE_OF_FEW_ROWS: Mapping[str, float] = {
+    "counts": 0.02,
+    "information": 0.1,
+    "cross": 0.87,
+    ScoreProducts.name: 0.01,
+}
 """Shares within the release at the model, and within that of counts with few rows, which have no standard errors.
 Classical standard errors need no score products."""
 

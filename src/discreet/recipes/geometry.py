@@ -21,6 +21,7 @@ from discreet.solve.axes import Axes, whitened
 from discreet.solve.joint import Joint, joint
 from discreet.solve.location import Location
 from discreet.solve.outcome import shares
+from discreet.statistics.row_norms import RowNormCounts
 
 FEWEST, FEWEST_EACH, MANY, NARROW = 10.0, 0.5, 30.0, 64
 """Below these values of n mu and n mu/d, release only the mean. From this value of n mu/d^1.5 on, three stages are
@@ -216,7 +217,7 @@ def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
     """
     own, q = before.event.coordinates, len(before.event.coordinates.axes)
     most = max(_BEYOND * q / (rows * mu), _ROOT_BEYOND / math.sqrt(rows))
-    place = quiet_place(before.row_norms, min(_MOST_BEYOND, most), before.sd("lengths"))
+    place = quiet_place(before.row_norms, min(_MOST_BEYOND, most), before.sd(RowNormCounts.name))
     edge = own.row_norms[place] * SPHERE / own.radius
     return max(SPHERE, min(math.sqrt(_FAR_REACH * rows * mu / q**1.5), edge))
 

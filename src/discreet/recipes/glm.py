@@ -46,6 +46,7 @@ from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_opti
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.newton import WeightedPenalty
 from discreet.solve.sizes import count_law, count_span
+from discreet.statistics.scores import ScoreProducts
 
 MOST_STAGES = 3
 
@@ -180,7 +181,7 @@ class Glm(StagedRecipe):
         if three:
             split = budget.COLUMN_PRODUCTS if lead is None else budget.COLUMN_PRODUCTS_WITH_CLASS
             mu = spending.left() if last else spending.share(shares["products"])
-            stage = yield from spending.stage(geometry.scout(lead), split, mu)
+            stage = yield from spending.stage(geometry.first(lead), split, mu)
         coordinates = geometry.final(stage)
         return PilotFacts(coordinates, n, scale, prior(geometry, stage, scale, coordinates, lead), geometry)
 
@@ -209,7 +210,9 @@ class Glm(StagedRecipe):
         stage = ModelCoordinates.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
         few = own.family.sized and is_few(found.rows * self.facts.mu, len(plain.design))
         split = budget.MODEL_STAGE_OF_FEW_ROWS if few else budget.MODEL_STAGE[own.link]
-        kept = {kind: share for kind, share in split.items() if self.covariance != "classical" or kind != "meat"}
+        kept = {
+            kind: share for kind, share in split.items() if self.covariance != "classical" or kind != ScoreProducts.name
+        }
         shares = {kind: share / math.fsum(kept.values()) for kind, share in kept.items()}
         clipped = clipped_share(found.rows, self.facts.mu, len(stage.design))
 
@@ -314,11 +317,11 @@ class Glm(StagedRecipe):
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with products of columns, and score products, if they are listed."""
         stages = of_kind(StageEvent, events)
-        scouts = [event for event in stages if not isinstance(event.coordinates, ModelCoordinates)]
+        products = [event for event in stages if not isinstance(event.coordinates, ModelCoordinates)]
         at = [event for event in stages if isinstance(event.coordinates, ModelCoordinates)]
-        robust = any(block.statistic == "meat" for event in at for block in event.blocks)
+        robust = any(block.statistic == ScoreProducts.name for event in at for block in event.blocks)
         told: Covariance = "auto" if not at else "robust" if robust else "classical"
-        count = (3 if scouts else 2) if self.stages == "auto" else self.stages
+        count = (3 if products else 2) if self.stages == "auto" else self.stages
         return replace(self, stages=count, covariance=told if self.covariance == "auto" else self.covariance)
 
 

@@ -36,7 +36,7 @@ _LEAST = 0.3
 """For classes: whitening adds this share of the mean variation to each direction's own, so that directions with little
 variation are stretched less. They may depend on a few far rows, whose predictors would be noise."""
 
-_LIGHT = 0.3
+_LARGE_WEIGHT = 0.3
 """Few rows of the first stage have a larger weight, since all are scaled to the same norm; it sets the half width of
 the outcome."""
 
@@ -162,7 +162,7 @@ class ModelGeometry:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def scout(self, lead: Lead | None) -> Coordinates:
+    def first(self, lead: Lead | None) -> Coordinates:
         """Return the coordinates for products of the columns with each other and with a binary outcome less 1/2.
 
         Every row is scaled to the same norm.
@@ -171,7 +171,7 @@ class ModelGeometry:
         names, widths, theta = [], [], np.zeros((len(self.design), int(lead is not None)))
         if lead is not None:
             centre, half = lead.units
-            names, widths, theta[0] = [lead.name], [[_LIGHT / 2 / half]], (0.5 - centre) / half
+            names, widths, theta[0] = [lead.name], [[_LARGE_WEIGHT / 2 / half]], (0.5 - centre) / half
         row_norms = [typical * edge for edge in EDGES[::2]]
         return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, row_norms)
 

@@ -27,6 +27,8 @@ from discreet.recipes.noise import StatisticRequest, calibrate
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.location import Location, locate, next_span, rows_of
+from discreet.statistics.row_norms import RowNormCounts
+from discreet.statistics.scores import ScoreProducts
 
 _FEW = 10.0
 """Below this n mu^2/q, score products are left out unless they are asked for: they would be lost in noise."""
@@ -141,11 +143,11 @@ class Linear(StagedRecipe):
         """
         split = budget.LAST_STAGE if final else budget.STAGE
         if coordinates.row_norms:
-            split = _beside(split, "lengths", budget.ROW_NORMS)
+            split = _beside(split, RowNormCounts.name, budget.ROW_NORMS)
         signal = geometry.rows * (mu / geometry.most) ** 2 / len(coordinates.axes)
         covariance = self._covariance(count)
         if last and (covariance == "robust" or (covariance == "auto" and signal > _FEW)):
-            split = _beside(split, "meat", _score_share(signal))
+            split = _beside(split, ScoreProducts.name, _score_share(signal))
             if len(self.targets) == 1 and self.facts.domain.unit.plain:
                 split = {"inner" if kind == "gram" else kind: own for kind, own in split.items()}
         return split
@@ -189,7 +191,7 @@ class Linear(StagedRecipe):
         """Return the recipe with as many stages as are listed, and score products if they are listed."""
         stages = of_kind(StageEvent, events)
         mean = len(stages) == 1 and len(stages[0].coordinates.axes) == 1
-        robust = any(block.statistic == "meat" for block in stages[-1].blocks)
+        robust = any(block.statistic == ScoreProducts.name for block in stages[-1].blocks)
         count = (0 if mean else len(stages)) if self.stages == "auto" else self.stages
         covariance = ("robust" if robust else "classical") if self.covariance == "auto" else self.covariance
         return replace(self, stages=count, covariance=covariance)

@@ -59,8 +59,7 @@ def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbor
     coordinates : Coordinates
         The stage. Counts, inner and score products are those of each outcome; U'e and e'e are of all outcomes.
     shares : mapping
-        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"inner"``, ``"cross"``, ``"squares"``
-        and ``"meat"``; those that are not named are left out.
+        The share of mu^2 of each statistic, by name; statistics that are not named are left out.
     neighbors : {"add-remove", "replace-one"}
         The relation.
     mu : float

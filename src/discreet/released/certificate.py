@@ -62,7 +62,7 @@ class Receipt(FileRecord):
     FIELDS = Fields(
         "receipt",
         "",
-        ledger=TEXT("Its id."),
+        ledger=TEXT("The id of the ledger."),
         account=TEXT,
         entry=COUNT,
         hash=SHA256,
@@ -222,7 +222,7 @@ class Certificate(FileRecord):
 
     FIELDS = Fields(
         "certificate",
-        "What was promised, and what was released with how much noise.",
+        "The promise, and everything that was released, with its noise.",
         guarantee=record(Guarantee),
         method=TEXT("The algorithm."),
         unit=TEXT("Whom the promise protects.", attribute="domain.unit.short", derived=True),

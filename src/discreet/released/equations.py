@@ -22,6 +22,7 @@ from discreet.errors import NotReleasedError, ParameterError
 from discreet.privacy.values import ReleasedStage
 from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.tails import tail
+from discreet.statistics.scores import ScoreProducts
 
 if TYPE_CHECKING:
     from discreet.released.moments import BlockValues, ReleasedMoments
@@ -105,12 +106,14 @@ def staged_equations(
     e = replace(e, tails=np.array([tail(stages, name, rows) for name in targets]))
     if not whole:
         return e
-    if not stage.holds("meat"):
+    if not stage.holds(ScoreProducts.name):
         return replace(e, offset=theta)
     score_products = np.array(
         [width**2 * B @ stage.score_products(name) @ B.T for name, width in zip(targets, b, strict=True)]
     )
-    s_score_products = np.array([width**2 * stage.sd("meat", name) for name, width in zip(targets, b, strict=True)])
+    s_score_products = np.array(
+        [width**2 * stage.sd(ScoreProducts.name, name) for name, width in zip(targets, b, strict=True)]
+    )
     return replace(e, offset=theta, score_products=score_products, s_score_products=s_score_products)
 
 

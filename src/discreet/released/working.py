@@ -24,6 +24,7 @@ from discreet.recipes.prior import CURVATURE, Prior
 from discreet.released.moments import ReleasedMoments
 from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.noise_aware import denoise
+from discreet.statistics.scores import ScoreProducts
 
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean effect of a clipped residual in one direction, in units of b; and the number that counts may hide, in sds of
@@ -67,10 +68,12 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     e = NormalEquations(
         tuple(full), (name,), (S + S.T) / 2, V, None, c * stage.sd("information"), np.array([s_V]), None, rows, L=L
     )
-    if not stage.holds("meat"):
+    if not stage.holds(ScoreProducts.name):
         return replace(e, offset=theta)
     score_products = b**2 * (B @ stage.score_products(name) @ B.T)[None]
-    return replace(e, offset=theta, score_products=score_products, s_score_products=np.array([b**2 * stage.sd("meat")]))
+    return replace(
+        e, offset=theta, score_products=score_products, s_score_products=np.array([b**2 * stage.sd(ScoreProducts.name)])
+    )
 
 
 def _score(

@@ -23,7 +23,7 @@ _PLAN_VERSIONS = (1,)
 
 @dataclass(frozen=True, repr=False)
 class CheckReport:
-    """The findings of a check. It is true where all of them are well, and prints as a table.
+    """The findings of a check. Its truth value is `ok`, and it prints as a table.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every finding is well."""
+        """Whether no finding is a failure."""
         return all(finding.ok for finding in self.findings)
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """The findings that are not well."""
+        """The failed findings."""
         return tuple(finding for finding in self.findings if not finding.ok)
 
     def __bool__(self) -> bool:
@@ -87,7 +87,7 @@ class CheckReport:
 
 
 def load(path: Source) -> Saved | dict[str, Any]:
-    """Load a saved document, by the kind that the file says it is.
+    """Load a saved document of the kind that the file states.
 
     Parameters
     ----------

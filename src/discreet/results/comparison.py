@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """All coefficients, those of A first."""
+        """The coefficients of A, then those of B alone."""
         return tuple(dict.fromkeys([*self.a.coefficients, *self.b.coefficients]))
 
     @property
@@ -162,7 +162,7 @@ class Comparison:
         return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
 
     def differs(self) -> list[str]:
-        """Say in words how the models differ, apart from their numbers."""
+        """Describe how the models differ, apart from their numbers."""
         return _differences(self)
 
     # ---------------------------------------------------------------- tables
@@ -172,7 +172,7 @@ class Comparison:
         return _summary(self, checks.fraction("level", level))
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame: one row a coefficient; what is not available is missing."""
+        """A pandas frame with one row per coefficient; unavailable numbers are missing."""
         return _frame(self, checks.fraction("level", level))
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Comparison:
         }
 
     def plot(self, level: float = 0.95) -> Figure:
-        """A picture of both models' coefficients and their intervals."""
+        """Plot both models' coefficients and their intervals."""
         from discreet.results.plots.releases import comparison_plot
 
         return comparison_plot(self, level)
@@ -260,7 +260,7 @@ def _degrees(fitted: Results, name: str) -> float:
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """Return the levels that a coefficient is against: those of its column without a coefficient."""
+    """Return the reference levels of a coefficient: the levels of its column without a coefficient."""
     domain, name = fitted.certificate.domain, fitted.coordinate(name)
     if name == CONSTANT:
         return None
@@ -286,7 +286,7 @@ def _summary(pair: Comparison, level: float) -> Summary:
 
 
 def _frame(pair: Comparison, level: float) -> Any:
-    """One row a coefficient."""
+    """Make a frame with one row per coefficient."""
     a, a_pairs, b, b_pairs, difference, errors, pairs = _values(pair, level)
     columns = {"a": a, "b": b, "difference": difference, "std_err": errors}
     names = pair.coefficients
@@ -300,7 +300,7 @@ def _frame(pair: Comparison, level: float) -> Any:
 
 
 def _differences(pair: Comparison) -> list[str]:
-    """Say in words how two models differ, apart from their numbers."""
+    """Describe how two models differ, apart from their numbers."""
     (A, a), (B, b) = pair.models
     found = []
     if a.target != b.target:

@@ -34,7 +34,7 @@ _INTERCEPTS = ("Intercept", "const")
 
 
 class Constraints(NamedTuple):
-    """Weighted sums of coefficients, and the values that they are said to have."""
+    """Weighted sums of coefficients, and their hypothesised values."""
 
     labels: tuple[str, ...]
     weights: Floats
@@ -91,7 +91,7 @@ def _label(weights: Floats, names: Sequence[str]) -> str:
 
 @dataclass
 class _Statements:
-    """Reads one text; a sum is a vector of weights, with the constant last."""
+    """Parser of one text; a sum is a vector of weights, with the constant last."""
 
     text: str
     names: list[str]
@@ -180,7 +180,7 @@ class _Statements:
         return found
 
     def _name(self) -> str | None:
-        """The longest name that stands here and ends here, or one in backticks."""
+        """Read the longest coefficient name at this position, or one in backticks."""
         rest, aliases = self.text[self.place :], _INTERCEPTS if CONSTANT in self.names else ()
         plain = [name for name in (*self.names, *aliases) if not _NUMBER.fullmatch(name)]
         fitting = [name for name in plain if rest.startswith(name) and _ends(name, rest)]
@@ -201,6 +201,6 @@ class _Statements:
 
 
 def _ends(name: str, rest: str) -> bool:
-    """Whether a name that a text begins with is not the beginning of a longer word."""
+    """Whether a name is a whole word at the beginning of a text."""
     after = rest[len(name) : len(name) + 1]
     return not (name[-1:].isalnum() or name[-1:] == "_") or not (after.isalnum() or after == "_")

@@ -1,4 +1,4 @@
-"""Weighted sums of coefficients: estimates, standard errors, and tests of the values that are stated."""
+"""Weighted sums of coefficients: estimates, standard errors, and tests of hypothesised values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contrasts:
-    """Estimates with names. A number that is not known of one of them is missing there; `reason` says why.
+    """Named estimates. Unknown numbers are missing; `reason` says why.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Contrasts:
 
     @property
     def reason(self) -> Unavailable | None:
-        """Notes on why numbers are missing."""
+        """The reasons why numbers are missing."""
         parts = [part for found in self.estimates for part in (found.std_err, found.p_value)]
         return next((part for part in parts if isinstance(part, Unavailable)), None)
 

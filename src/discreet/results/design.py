@@ -1,4 +1,4 @@
-"""People's tables, for predictions: the regressors of each row, in the user's units."""
+"""Design matrices of tables, for predictions, in the user's units."""
 
 from __future__ import annotations
 

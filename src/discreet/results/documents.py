@@ -43,7 +43,7 @@ _INFERENCE = FieldKind(
 )
 """The standard errors of a model; their shapes follow from the rest of the file, so they are read after it."""
 
-Fields("old_inference", "As early files had it; it is not read any more.", tilt=ANYTHING)
+Fields("old_inference", "The form of early files; it is no longer read.", tilt=ANYTHING)
 _CLASS = FieldKind({"type": ["string", "number", "boolean"]})
 _RELEASE = TEXT(
     "The sha256 of the release that the model was fitted to; empty where it is not known.", absent="", old=True
@@ -54,11 +54,11 @@ RESULTS = DocumentFields(
     VERSIONS,
     certificate=record(Certificate),
     target=TEXT("The outcome."),
-    model=TEXT("How it was fitted."),
-    names=NAMES("Regressors, the intercept not among them."),
+    model=TEXT("The method of the fit."),
+    names=NAMES("Regressors, without the intercept."),
     coef=VECTOR("Slopes in the user's units, in the order of names."),
     intercept=NUMBER,
-    rows=maybe(NUMBER)("How many rows there are, as far as the release tells.", absent=None, old=True),
+    rows=maybe(NUMBER)("The number of rows, if the release contains it.", absent=None, old=True),
     release=_RELEASE,
     remarks=TEXTS(absent=()),
     inference=_INFERENCE(absent=None, old=True),
@@ -81,8 +81,8 @@ MODEL = DocumentFields(
     classes=maybe(many(_CLASS))(
         "With two of them the predictor is of the second; with more there is one predictor for each."
     ),
-    weights=maybe(MATRIX)("Of an adaptive penalty."),
-    values=VALUES("What was released besides.", absent=(), since=5),
+    weights=maybe(MATRIX)("Weights of an adaptive penalty."),
+    values=VALUES("Other released values.", absent=(), since=5),
     inference=_INFERENCE(absent=WITHOUT_ERRORS),
 )
 MANY_RESULTS = DocumentFields(
@@ -126,7 +126,7 @@ def facts_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model of several outcomes."""
+    """Return the facts of a model of several outcomes."""
     told, release, m = facts.pop("inference"), facts.pop("release"), len(facts["targets"])
     check_shapes(facts, {"coef": (m, d), "intercept": (m,)})
     found = MarginalInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
@@ -134,7 +134,7 @@ def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
 
 
 def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model that a release was solved for."""
+    """Return the facts of a model that was fitted to a release."""
     told, release = facts.pop("inference"), facts.pop("release")
     check_shapes(facts, {"coef": (d,)})
     found = loaded_inference(told, d + 1)
@@ -142,7 +142,7 @@ def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
 
 
 def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """The facts of a model that was released itself."""
+    """Return the facts of a model whose coefficients were released."""
     told, coef, intercept, classes = facts.pop("inference"), facts["coef"], facts["intercept"], facts["classes"]
     certificate, values, count = facts["certificate"], facts["values"], len(coef)
     check_shapes(facts, {"coef": (count, d), "intercept": (count,), "weights": (count, d)})
@@ -162,7 +162,7 @@ _REST = {RESULTS.kind: _solved, MODEL.kind: _released, MANY_RESULTS.kind: _sever
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:
-    """Return the facts of a model that was released itself, with the noisy values of its stages, if it has any."""
+    """Return the facts of a model whose coefficients were released, with the noisy values of its stages, if any."""
     facts: dict[str, Any] = {"values": values, "release_later": None, "rows": certificate.rows}
     if not values:
         return facts

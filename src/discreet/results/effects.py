@@ -30,7 +30,7 @@ _POINTS = 33
 """Number of points of a curve."""
 
 _MOST_LINES, _MOST_CURVES = 5, 6
-"""Lines of one picture, one for each level of a category; and pictures of one model."""
+"""Maximum number of lines of one plot, one for each level, and of plots of one model."""
 
 _STEP = 1e-4
 """Step of a numerical slope, as a share of the declared range."""
@@ -100,7 +100,7 @@ class Variables:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """The places of the regressors, from 1 on, that each variable stands in."""
+        """The positions, from 1 on, of the regressors that each variable is part of."""
         found: dict[str, list[int]] = {name: [] for name in self.specs}
         for i, name in enumerate(self.names, 1):
             for variable in self.domain.made_of(column_of(self.domain, name)) & found.keys():
@@ -113,7 +113,7 @@ class Variables:
         return Setting({name: spec.middle for name, spec in self.specs.items()})
 
     def regressors(self, at: Setting, places: Sequence[int] | None = None) -> Floats:
-        """The constant and the regressors, a row each; those that are not asked for are 0."""
+        """Return rows of the constant and the regressors; those that are not requested are 0."""
         A = np.zeros((at.rows, len(self.names) + 1))
         A[:, 0] = places is None
         for i in range(1, len(self.names) + 1) if places is None else places:
@@ -140,13 +140,13 @@ class Variables:
         return change
 
     def across(self, name: str, over: tuple[float, float] | None = None) -> Floats:
-        """From the low end of a range to the high one; for a category from its first level to each of the others."""
+        """The change from the low end of a range to the high end, or from the first level to each of the others."""
         spec = self.specs[name]
         ends = np.array(over or spec.bounds) if spec.bounds else np.eye(len(spec.levels))[self.order(name)]
         return self.difference(name, self.middle, ends)
 
     def order(self, name: str) -> list[int]:
-        """The places of a category's levels, that first which the others are compared with."""
+        """The positions of a category's levels, the reference level first."""
         levels = range(len(self.specs[name].levels))
         own = self.specs[name].coordinates(name)
         left_out = [i for i in levels if own[i] not in self.names]
@@ -154,7 +154,7 @@ class Variables:
         return [first, *(i for i in levels if i != first)]
 
     def first(self, name: str) -> str:
-        """The level that the others are compared with."""
+        """The reference level."""
         return str(self.specs[name].levels[self.order(name)[0]])
 
     def ends(self, name: str, at: Setting) -> list[tuple[Floats, Floats, Floats]]:
@@ -172,7 +172,7 @@ class Variables:
         return [(A, B, high - low)]
 
     def is_straight(self, name: str) -> bool:
-        """Whether a variable stands alone, so that one coefficient, or one for each level, says all of it."""
+        """Whether a variable's effect is a single coefficient, or one for each level."""
         columns = {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
         return columns == {name}
 
@@ -233,7 +233,7 @@ class Effects:
 
     @property
     def clear(self) -> list[int]:
-        """Places of the effects that can be told from zero, the largest first."""
+        """Positions of the effects that differ from zero, the largest first."""
         if isinstance(self.ends, Unavailable):
             return []
         places = np.flatnonzero(np.prod(np.sign(self.ends), axis=1) > 0)
@@ -264,7 +264,7 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
 
 
 def _own(fitted: Fitted, head: str, a: Floats) -> tuple[str, float] | None:
-    """The one coefficient that makes an effect, and how many of it."""
+    """Return the only coefficient of an effect, and its multiple."""
     places = np.flatnonzero(a)
     if len(places) != 1:
         return None

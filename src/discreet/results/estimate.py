@@ -1,4 +1,4 @@
-"""One estimated number, and how sure it is."""
+"""One estimated number, with its uncertainty."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def latex(text: str) -> str:
-    r"""Text that BibTeX and LaTeX take as it is, in one line.
+    r"""Escape text for BibTeX and LaTeX, in one line.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def excel_file(path: str | Path, frame: Any, summary: Summary) -> None:
 
 
 def _write(sheet: Any, rows: list[tuple[Any, ...]]) -> None:
-    """Fill a sheet from the top; text is text, also where it begins as a formula does."""
+    """Fill a sheet from the top; text that begins like a formula stays text."""
     for i, row in enumerate(rows, 1):
         for j, value in enumerate(row, 1):
             if value is None or (isinstance(value, float) and math.isnan(value)):

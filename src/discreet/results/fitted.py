@@ -145,7 +145,7 @@ class Fitted(Numbers):
         return outcomes_summary(self, level, most) if self.several else _summary(self, level)
 
     def plot(self, level: float = 0.95) -> Figure:
-        """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
+        """Plot the coefficients and their intervals; see `discreet.results.plots`."""
         from discreet.results.plots.releases import coefficient_plot
 
         self._refuse_several()
@@ -196,7 +196,7 @@ class Fitted(Numbers):
             file.write(text.encode())
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame: one row for each coefficient, of each outcome; what is not available is missing."""
+        """A pandas frame with one row per outcome and coefficient; unavailable numbers are missing."""
         level = checks.fraction("level", level)
         return outcomes_frame(self, level) if self.several else _frame(self, level)
 
@@ -242,7 +242,7 @@ def _summary(fitted: Fitted, level: float) -> Summary:
 
 
 def _frame(fitted: Fitted, level: float) -> Any:
-    """One row a coefficient."""
+    """Make a frame with one row per coefficient."""
     numbers = _numbers(fitted, level)
     none = [None] * len(fitted.coefficients)
     table: dict[str, list[Any]] = {"name": list(fitted.coefficients)} | {

@@ -40,10 +40,10 @@ Estimand = Literal["declared", "bounded"]
 ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
 
 LARGEST_NOISE = 0.25
-"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
+"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 WIDEST = 1024
-"""Coefficients up to which there are standard errors: they take time with the fourth power of their number."""
+"""Larger models have no standard errors: their time grows with the fourth power of the number of coefficients."""
 
 _REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by this many halvings."""
@@ -155,7 +155,7 @@ class JointInference(Inference):
     culprits : tuple of str
         The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
     spread : OutcomeSpread, or Unavailable
-        How outcomes vary around the line.
+        The spread of outcomes around the line.
     """
 
     estimate: Floats
@@ -181,7 +181,7 @@ class JointInference(Inference):
 
     @property
     def explained(self) -> float | Unavailable:
-        """R^2, which noise may take below 0."""
+        """R^2, which may be below 0 because of noise."""
         return self.spread if isinstance(self.spread, Unavailable) else self.spread.explained
 
     @property
@@ -209,7 +209,7 @@ class JointInference(Inference):
 
     @property
     def noise(self) -> Floats:
-        """The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it."""
+        """The noise of X'X behind the intercept and each coefficient, relative to the variation behind it."""
         return self.noise_of(np.eye(len(self.T)))
 
     def noise_of(self, A: Floats) -> Floats:
@@ -332,24 +332,24 @@ class JointInference(Inference):
 
     FIELDS = Fields(
         "inference",
-        "How sure a model is.",
+        "Standard errors of a model.",
         estimate=VECTOR("The debiased intercept and coefficients, which intervals are about."),
         estimand=choice(Estimand)("Whether far rows count less."),
-        theta=VECTOR("In turned coordinates."),
+        theta=VECTOR("Coefficients in rotated coordinates."),
         T=MATRIX("From theta to the user's units: (intercept, coef) = T theta + const."),
         G=MATRIX,
         G_all=MATRIX,
         W=MATRIX,
         L=maybe(MATRIX),
-        sampling=or_unavailable(MATRIX)("The covariance of theta that another sample of people would bring."),
+        sampling=or_unavailable(MATRIX)("The covariance of theta from sampling error."),
         privacy=MATRIX(
-            "The covariance of theta that other noise would bring. Standard errors are the roots of the diagonal of "
+            "The covariance of theta from privacy noise. Standard errors are the roots of the diagonal of "
             "T C T', where C = sampling + privacy, and + tails G where the estimand is declared."
         ),
         tails=FROM_0,
         meat_noise=FROM_0(attribute="score_noise"),
         df=ABOVE_0("Rows less coefficients."),
-        culprits=TEXTS("For each coefficient why it has no interval; empty where it has."),
+        culprits=TEXTS("For each coefficient the reason why it has no interval; empty if it has one."),
         spread=or_unavailable(record(OutcomeSpread)),
     )
 

@@ -33,7 +33,7 @@ from discreet.solve.debiased import (
 from discreet.solve.equations import NormalEquations
 
 LARGEST_NOISE = 0.1
-"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
+"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +104,10 @@ class MarginalInference(Inference):
 
     FIELDS = Fields(
         "many_inference",
-        "How sure models of several outcomes are.",
+        "Standard errors of models of several outcomes.",
         estimate=MATRIX("A row for each outcome: intercept and coefficients."),
         errors=or_unavailable(MATRIX)("Standard errors."),
-        privacy_errors=MATRIX("Those by noise alone."),
+        privacy_errors=MATRIX("Standard errors from privacy noise alone."),
         sigma=or_unavailable(VECTOR),
         df=MATRIX,
         noise=VECTOR("For each coefficient; it has no interval where this is above 0.1."),

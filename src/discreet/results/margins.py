@@ -1,4 +1,4 @@
-"""Effects of variables as tables: over their declared ranges, or for one unit more at a place that is named."""
+"""Effects of variables as tables: over their declared ranges, or for one unit more at given values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedLaw:
-    """The law of an estimate whose value is so much above that of a weighted sum."""
+    """The law of an estimate that is a weighted sum plus a constant."""
 
     law: EstimateLaw
     by: float
@@ -98,7 +98,7 @@ def _table(title: str, names: list[str], estimates: list[Estimate], units: list[
 
 
 def _named(at: Any) -> pa.Table:
-    """Values by name as a table; one value is a row."""
+    """Return values by name as a table; single values make one row."""
     if isinstance(at, Mapping):
         at = {name: [x] if isinstance(x, str) or not hasattr(x, "__len__") else x for name, x in at.items()}
     table = as_table(at)

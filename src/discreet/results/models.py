@@ -41,14 +41,14 @@ _SLACK = 0.02
 """A penalty may add this share to the error that the release expects of its best model."""
 
 _SURE = 0.95
-"""A variable is called in, or out, when the release is this sure of it."""
+"""A variable is in, or out, if its probability is at least this, or at most 1 minus this."""
 
 
 # ---------------------------------------------------------------- one outcome
 
 
 def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float | None) -> tuple[str, dict[str, Any]]:
-    """The model that a kind of penalty names, and its options; a number for the kind is an old way to give alpha.
+    """Return the model of a kind of penalty, and its options; a number in place of the kind is an old form of alpha.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class _Problem:
         return penalties, solve_path(X, y, self.rows, scale * penalties, inner_ratio, intercept=intercept)
 
     def best(self, thetas: Floats) -> int:
-        """The place of the penalty to choose, of a path of coefficients from the strongest penalty to the weakest."""
+        """Return the index of the chosen penalty on a path from the strongest penalty to the weakest."""
         error = self.posterior.excess_error(thetas)
         slack = _SLACK * self.posterior.expected_error if isinstance(self.posterior, Joint) else 0.0
         return int(np.argmax(error <= error.min() + slack))
@@ -320,7 +320,7 @@ class Selection:
         return tuple(name for name, p in zip(self.names, self.probability, strict=True) if p >= level)
 
     def verdict(self, name: str) -> str:
-        """'in' or 'out' where the release is 95 % sure, else 'unsure'."""
+        """Return 'in' or 'out' if the probability of that is at least 95 %, else 'unsure'."""
         p = float(self.probability[self.names.index(name)])
         return "in" if p >= _SURE else "out" if p <= 1 - _SURE else "unsure"
 

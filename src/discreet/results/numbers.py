@@ -50,12 +50,12 @@ class Numbers(ABC):
     @property
     @abstractmethod
     def several(self) -> bool:
-        """Whether outcomes were given as several, so that numbers have a row for each."""
+        """Whether the outcomes are a list, so that numbers have a row for each."""
 
     @property
     @abstractmethod
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with what stands before its names in `coefficients`."""
+        """(intercept, coefficients) of each linear predictor, with the prefix of its names in `coefficients`."""
 
     @property
     def joint(self) -> JointInference | Unavailable:
@@ -271,7 +271,7 @@ class Numbers(ABC):
     f_test = wald_test
 
     def _about(self) -> dict[str, list[str]]:
-        """The coefficients that each variable of the model stands in."""
+        """Return the coefficients of each variable of the model."""
         domain = self.certificate.domain
         found: dict[str, list[str]] = {}
         for name, entry in zip(self.names, (domain.entries[i] for i in domain.indices(self.names)), strict=True):

@@ -62,7 +62,7 @@ def outcomes_description(fitted: Fitted) -> dict[str, Any]:
 
 
 def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
-    """The guarantee, and the coefficients that stand out most."""
+    """Summarise the guarantee, and the coefficients with the smallest p-values."""
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ParameterError(f"most must be a whole number of at least 1, got {most!r}.")
     l, d = len(fitted.targets), len(fitted.names)  # noqa: E741
@@ -86,7 +86,7 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
 
 
 def _strongest(fitted: Fitted, level: float, most: int) -> list[tuple[str, ...]]:
-    """The coefficients of the least p-values; without those, of the largest coefficients by size."""
+    """Return the coefficients with the smallest p-values; without p-values, the largest ones."""
     shift = len(fitted.parameters) - len(fitted.names)
     debiased, se, p, pairs = fitted.debiased, fitted.std_err, fitted.pvalues, fitted.conf_int(level)
     if any(isinstance(part, Unavailable) for part in (debiased, se, p, pairs)):

@@ -38,7 +38,7 @@ class ReleasedModel:
     intercept : float or array
         The intercept, or one for each linear predictor.
     link : {"identity", "logit", "log", "sign"}
-        How the linear predictor leads to the outcome.
+        The link function.
     classes : tuple, optional
         The classes of the outcome, in order.
     weights : array, optional

@@ -1,4 +1,4 @@
-"""Fitted models: coefficients in the user's units, how sure they are, and the guarantee they carry."""
+"""Fitted models: coefficients in the user's units, their uncertainty, and their guarantee."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Results(Fitted):
     remarks : tuple of str
         Remarks of the release on the data that a reader should know.
     link : {"identity", "logit", "log", "sign"}
-        How the linear predictor leads to the outcome.
+        The link function.
     classes : tuple, optional
         The classes of the outcome, in order; more than two have one linear predictor each.
     weights : array, optional
@@ -104,7 +104,7 @@ class Results(Fitted):
 
     @property
     def several(self) -> bool:
-        """Whether outcomes were given as several, so that numbers have a row for each."""
+        """Whether the outcomes are a list, so that numbers have a row for each."""
         return self.classes is None and self.coef.ndim == 2
 
     @property
@@ -126,7 +126,7 @@ class Results(Fitted):
 
     @property
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with what stands before its names in `coefficients`."""
+        """(intercept, coefficients) of each linear predictor, with the prefix of its names in `coefficients`."""
         rows = np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
         return list(zip(self._heads, rows, strict=True))
 
@@ -152,7 +152,7 @@ class Results(Fitted):
         return unit_per(domain, head, own) if head else coefficient_unit(domain, self._outcome_of(name[0]), own)
 
     def _outcome_of(self, name: str) -> str:
-        """The outcome that a name, or what stands before it, is about."""
+        """Return the outcome of a name or of its prefix."""
         if not self.several:
             return self.target
         return next(own for own in self.targets if name == own or name.startswith(f"{own}: "))
@@ -430,7 +430,7 @@ def results(
     theta : array
         The coefficients of one outcome; or those of several, a column for each.
     model : str
-        How they were solved.
+        The name of the solver.
     raw : NormalEquations, optional
         The equations that standard errors of several outcomes come from, where e was changed since.
     """

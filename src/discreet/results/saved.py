@@ -26,14 +26,14 @@ from discreet.results.results import Results
 Saved = PrivateMoments | Results
 
 _FAILURES = (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError)
-"""Errors that computing something again may raise, from values that no release has."""
+"""Errors that a recomputation may raise for values that no release has."""
 
 _WITHOUT_ERRORS = ("inference", "release", "rows")
 """Entries that files of linear models did not have at first: all of them, or none, may be missing."""
 
 
 def load_saved(source: Source) -> Saved:
-    """A release of moments or a model, by the kind that the file says it is."""
+    """Load a release of moments or a model, of the kind that the file states."""
     kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": Results}
     document = Document.of(source)
     found: Saved = kinds.get(document.kind, PrivateMoments).load(document)
@@ -41,12 +41,12 @@ def load_saved(source: Source) -> Saved:
 
 
 def load_certificate(source: Source) -> Certificate:
-    """The certificate of a release of moments or of a model."""
+    """Load the certificate of a release of moments or of a model."""
     return load_saved(source).certificate
 
 
 def check_file(source: Source) -> tuple[Saved, list[Finding]]:
-    """Load a file, and check all that its content alone tells: whether it adds up, and where it cannot be right.
+    """Load a file, check its costs and numbers, and compare it with its recomputed document.
 
     Parameters
     ----------

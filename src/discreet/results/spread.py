@@ -1,4 +1,4 @@
-"""Residual standard deviation, R^2, and how the variance changes with the prediction."""
+"""Residual standard deviation, R^2, and the variance as a function of the prediction."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class OutcomeSpread(FileRecord):
         return ends[0], ends[1]
 
     def explained_interval(self, level: float) -> tuple[float, float]:
-        """A confidence interval for R^2, cut off at 0 and 1, beyond which it cannot be."""
+        """A confidence interval for R^2, cut off at 0 and 1."""
         half = float(stats.norm.ppf((1 + level) / 2)) * self.explained_error
         return max(0.0, self.explained - half), min(1.0, self.explained + half)
 
     def reach(self, level: float) -> float:
-        """Half-width, in sds, that holds a share of the outcomes: by the t law, or by released counts if larger.
+        """Half-width, in sds, that contains a share of the outcomes: by the t law, or by released counts if larger.
 
         Examples
         --------
@@ -95,11 +95,11 @@ class OutcomeSpread(FileRecord):
 
     FIELDS = Fields(
         "spread",
-        "How outcomes vary around the line.",
+        "The spread of outcomes around the line.",
         sigma2=NUMBER("Variance of outcomes around the line."),
-        df=NUMBER("Its degrees of freedom."),
-        explained=NUMBER("R^2, which noise may take below 0."),
-        explained_error=NUMBER("Its standard error."),
+        df=NUMBER("The degrees of freedom of sigma2."),
+        explained=NUMBER("R^2, which may be below 0 because of noise."),
+        explained_error=NUMBER("The standard error of R^2."),
         level=NUMBER,
         slope=NUMBER("The variance around a prediction is level + slope * prediction."),
         edges=many(NUMBER)(absent=(), old=True),

@@ -38,7 +38,7 @@ class Summary:
     notes : tuple of str
         Notes for the reader.
     keys : int
-        How many columns, from the first on, tell what a row is about; they stand in each part of a divided table.
+        Number of leading columns that identify a row; they are repeated in each part of a divided table.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _is_number(cell: str) -> bool:
 
 
 def number(value: float) -> str:
-    """Five significant digits, as people write them.
+    """Format a number with five significant digits.
 
     Examples
     --------

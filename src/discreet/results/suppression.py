@@ -13,7 +13,7 @@ from discreet.solve.debiased import Debiased
 from discreet.solve.equations import NormalEquations
 
 _TOGETHER = 0.5
-"""Coefficients whose errors have this correlation or more go up and down together."""
+"""Coefficients whose errors have this correlation or more count as collinear."""
 
 _HARDLY = 4.0
 """A column whose sum of squares around its mean is less than this many sds of noise hardly varies."""
@@ -33,7 +33,7 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     T : array
         The map from the coefficients of `fit` to those of the user.
     withheld : array
-        Which of the latter have no interval.
+        Mask of those without an interval.
     """
     texts = [""] * len(T)
     if not withheld.any():

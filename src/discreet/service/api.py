@@ -28,7 +28,7 @@ api = APIRouter(prefix="/v1")
 
 @api.get("/me", tags=["analysts"])
 def me(person: Analyst) -> dict[str, str]:
-    """Whose key this is."""
+    """The owner of the key."""
     return {"name": person.name, "role": person.role}
 
 
@@ -52,7 +52,7 @@ def made_up(
     rows: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
     seed: Annotated[int, Query(ge=0, le=2**31)] = 0,
 ) -> Response:
-    """A table of people who do not exist, as CSV: from the schema alone."""
+    """A made-up table as CSV, from the schema alone."""
     return Response(made_up_csv(service, _known(service, table), rows, seed), media_type="text/csv")
 
 
@@ -70,7 +70,7 @@ def quote(asked: AnyRequest, person: Analyst, service: Open) -> dict[str, Any]:
 
 @api.post("/jobs", tags=["analysts"], status_code=202)
 def submit(asked: AnyRequest, person: Analyst, service: Open, reference: Reference = None) -> dict[str, Any]:
-    """Ask for something. With the same Idempotency-Key a second attempt is the same job."""
+    """Submit a request. A second attempt with the same Idempotency-Key returns the same job."""
     return views.job(service, service.submit(person, asked, reference)[0], person)
 
 
@@ -88,7 +88,7 @@ def job(job: str, person: Analyst, service: Open) -> dict[str, Any]:
 
 @api.delete("/jobs/{job}", tags=["analysts"])
 def cancel(job: str, person: Analyst, service: Open) -> dict[str, Any]:
-    """Give up a request that did not begin yet."""
+    """Cancel a request that has not started yet."""
     service.jobs.cancel(service.job(job, person).id, person.name)
     return views.job(service, service.job(job, person), person)
 
@@ -114,7 +114,7 @@ class Decision(BaseModel):
 
 
 class NewKey(BaseModel):
-    """For whom a key is made."""
+    """The owner and the role of a new key."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -148,25 +148,25 @@ def decide(job: str, decision: Decision, person: Custodian, service: Open) -> di
 
 @api.post("/custody/tables/{table}/check", tags=["custodians"], status_code=202)
 def check(table: str, person: Custodian, service: Open) -> dict[str, Any]:
-    """Read a table again, and open it where it fits its schema."""
+    """Read a table again, and open it if it fits its schema."""
     return views.job(service, service.recheck(person, _known(service, table)), person)
 
 
 @api.get("/custody/keys", tags=["custodians"])
 def keys(person: Custodian, service: Open) -> list[dict[str, Any]]:
-    """All keys, without what opens."""
+    """All keys, without their secrets."""
     return service.people.all_keys()
 
 
 @api.post("/custody/keys", tags=["custodians"], status_code=201)
 def new_key(asked: NewKey, person: Custodian, service: Open) -> dict[str, str]:
-    """Make a key: it is told here and never again."""
+    """Make a key, which is shown only here."""
     return {"key": service.people.new_key(asked.person, asked.role, person.name)}
 
 
 @api.delete("/custody/keys/{key}", tags=["custodians"])
 def revoke(key: str, person: Custodian, service: Open) -> dict[str, bool]:
-    """Make a key worth nothing, and end what it opened."""
+    """Revoke a key, and end its sessions."""
     if not service.people.revoke_key(key, person.name):
         raise NotFoundError("There is no such key.")
     return {"revoked": True}
@@ -182,7 +182,7 @@ def revoke_person(name: str, person: Custodian, service: Open) -> dict[str, bool
 
 @api.get("/custody/log", tags=["custodians"])
 def log(person: Custodian, service: Open) -> list[dict[str, Any]]:
-    """Who did what, the newest first."""
+    """The log of events, the newest first."""
     return newest(service.store)
 
 

@@ -120,7 +120,7 @@ class Balances:
         story = self.story(account)
         balance = story.balance
         shares = dict(zip(BUDGET_PARTS, balance.shares, strict=True))
-        there, words = [pot for pot in BUDGET_PARTS if shares[pot] is not None], left(story)
+        there, words = [part for part in BUDGET_PARTS if shares[part] is not None], left(story)
         return {
             "account": account,
             "promise": promised(story),
@@ -136,7 +136,7 @@ class Balances:
         first, last = story.points[0][0], max(story.points[-1][0], self._ticked)
         span = (last - first).total_seconds() or 1.0
         lines = []
-        for place, pot in enumerate(BUDGET_PARTS):
+        for place, part in enumerate(BUDGET_PARTS):
             shares = [(when, balance.shares[place]) for when, balance in story.points]
             if shares[0][1] is None:
                 continue
@@ -146,5 +146,5 @@ class Balances:
                 corners += [f"{x:.1f},{height * (1 - before):.1f}", f"{x:.1f},{height * (1 - (share or 0.0)):.1f}"]
                 before = share or 0.0
             corners.append(f"{width:.1f},{height * (1 - before):.1f}")
-            lines.append({"pot": WORDS[pot], "corners": " ".join(corners)})
+            lines.append({"part": WORDS[part], "corners": " ".join(corners)})
         return {"lines": lines, "from": first.strftime("%Y-%m-%d"), "to": last.strftime("%Y-%m-%d")}

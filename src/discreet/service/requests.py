@@ -47,7 +47,7 @@ class _MethodRequest(ServiceRequest):
 
 
 class FitRequest(_MethodRequest):
-    """A private model of the table. Where `reuse` is true and a release serves it as well, that one answers, free."""
+    """A private model of the table; free if `reuse` is true and an existing release serves it as well."""
 
     kind: Literal["fit"] = "fit"
     purpose: Purpose = ""
@@ -64,7 +64,7 @@ class ReleaseRequest(ServiceRequest):
 
 
 class ModelRequest(ServiceRequest):
-    """A model of a release that there is: free."""
+    """A model of an existing release: free."""
 
     kind: Literal["model"] = "model"
     release: Id
@@ -73,14 +73,14 @@ class ModelRequest(ServiceRequest):
 
 
 class PlanRequest(_MethodRequest):
-    """How good a model would be, from public facts and guesses: free."""
+    """The expected accuracy of a model, from public facts and guesses: free."""
 
     kind: Literal["plan"] = "plan"
     r_squared: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
 
 class TrialRequest(_MethodRequest):
-    """The same model of a table of made-up people: free, and it says nothing of the real ones."""
+    """The same model of a made-up table: free, and independent of the data."""
 
     kind: Literal["try"] = "try"
 

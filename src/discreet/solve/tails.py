@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.privacy.values import ReleasedStage
+from discreet.statistics.row_norms import RowNormCounts
 
 _CUT, _BENT = 0.4, 0.2
 """The mean effect of a clipped residual in one direction, in units of b, if errors are skewed; and that of a far row,
@@ -43,7 +44,7 @@ def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
     rows, reach = 0.0, own.radius / _typical(last)
     if len(stages) > 1 and (edges := stages[-2].event.coordinates.row_norms):
         within = int(np.sum(np.array(edges) / _typical(stages[-2]) < 1.01 * reach))
-        rows = _number(stages[-2].row_norms[within:], stages[-2].sd("lengths"))
+        rows = _number(stages[-2].row_norms[within:], stages[-2].sd(RowNormCounts.name))
     return b**2 * ((_CUT * residuals) ** 2 + (_BENT * spread * reach * rows) ** 2) / n
 
 

@@ -55,7 +55,7 @@ class Engine(ABC):
         columns : sequence of str
             The columns that are needed; others may be there or not.
         report : callable
-            To be called with the fraction done, between 0 and 1.
+            Function that is called with the fraction done, between 0 and 1.
         """
 
     @property

@@ -42,7 +42,7 @@ class Pass(ABC):
     in_order : bool
         Whether rows must come in order, so that one thread reads them.
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     """
 
     kind: ClassVar[str]

@@ -57,7 +57,7 @@ class Tally:
 class FirstPass(Pass):
     """Counts of some outcomes, and sums of coordinates and of their squares."""
 
-    kind: ClassVar[str] = "light"
+    kind: ClassVar[str] = "first pass"
 
     domain: Domain
     columns: tuple[str, ...]

@@ -95,7 +95,7 @@ class StagePass(InCoordinates):
 class ScoreProductPass(InCoordinates):
     """A pass for score products S'S of each outcome, at one half width, and U'U of a single outcome's inner rows."""
 
-    kind: ClassVar[str] = "meat"
+    kind: ClassVar[str] = "score products"
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """Compute the sums over some batches."""

@@ -1,1 +1,1 @@
-"""The kinds of columns, one file each: what is publicly known of a column, and all that follows from it."""
+"""The kinds of columns, one file each: the public facts of a column, and everything derived from them."""

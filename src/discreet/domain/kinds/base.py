@@ -56,7 +56,7 @@ class Identifier(Readable):
 
 
 class Column(Readable):
-    """The public facts of one column, and what follows from them.
+    """The public facts of one column, and everything derived from them.
 
     Values of a column are float64 numbers, or codes (places among the levels). Derived columns have factors.
 
@@ -162,7 +162,7 @@ class Column(Readable):
 
     @abstractmethod
     def rounded(self, values: NDArray[Any], digits: int) -> list[Any]:
-        """Entries, as a table holds them, of values; numbers have about so many digits, dates no time of day."""
+        """Convert values to entries of a table; numbers are rounded to about so many digits, dates to days."""
 
     @property
     @abstractmethod
@@ -172,7 +172,7 @@ class Column(Readable):
     @property
     @abstractmethod
     def typical(self) -> Any:
-        """The entry that moves sums least: the middle of the bounds, or the first level."""
+        """The entry with the least effect on sums: the middle of the bounds, or the first level."""
 
     # ---------------------------------------------------------------- outcomes
 
@@ -202,18 +202,18 @@ class Column(Readable):
     @property
     @abstractmethod
     def words(self) -> tuple[str, str]:
-        """The kind of the column, and what it may hold, for people."""
+        """Describe the kind of the column and its possible values."""
 
     @abstractmethod
     def short(self) -> str:
-        """The bounds or levels as people write them."""
+        """The bounds or levels, in the short form of schemas."""
 
     @abstractmethod
     def described(self, shown: Callable[[float], str]) -> str:
         """Describe the public facts in words; `shown` writes a number."""
 
     def shown(self, value: float, shown: Callable[[float], str]) -> str:
-        """One value of a number in words: dates as such."""
+        """Format one value of a number or a date."""
         return shown(value)
 
     @abstractmethod
@@ -281,7 +281,7 @@ _EXPRESSION = Fields(
     "A function of columns to a power.",
     expression=TEXT("As in a formula: log(wealth + 1).", attribute="expression.text", since=4),
     power=whole(1),
-    columns=by_name(COLUMN)("What is declared of its columns.", attribute="inputs"),
+    columns=by_name(COLUMN)("The declared facts of its columns.", attribute="inputs"),
 )
 _FACTOR = FieldKind({"oneOf": [ref("column_factor"), ref(_EXPRESSION.name)]}, write=Factor.to_dict)
 PRODUCT = Fields(

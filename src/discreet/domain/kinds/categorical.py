@@ -40,7 +40,7 @@ class Categorical(Column):
     FIELDS = Fields(
         "category_column",
         "A category: for each level a coordinate that is 1 or 0, named COLUMN[LEVEL].",
-        levels=many(LEVEL, minItems=2)("All values, the one that others are compared with first."),
+        levels=many(LEVEL, minItems=2)("All levels, the reference level first."),
     )
     keys = frozenset({*FIELDS.rows, "type"})
 
@@ -52,7 +52,7 @@ class Categorical(Column):
 
     @classmethod
     def parse(cls, name: str, spec: Any) -> Categorical | None:
-        """A category of a list of levels, or of a mapping with them; no and yes of ``bool``."""
+        """Parse a category from a list of levels, or a mapping with them; no and yes from ``bool``."""
         if isinstance(spec, (set, frozenset)):
             raise DomainError(f"Column {name!r}: give the levels as a list, for the first one is the reference.")
         if isinstance(spec, Mapping) and "levels" in spec:
@@ -128,7 +128,7 @@ class Categorical(Column):
         return codes
 
     def _bounds_meant(self) -> str:
-        """A hint where two numbers in a list may have been meant as bounds."""
+        """Return a hint if two numbers in a list may be meant as bounds."""
         if len(self.levels) != 2 or self.entries is not WHOLE:
             return ""
         low, high = self.levels
@@ -173,7 +173,7 @@ class Categorical(Column):
         return "category", self._listed
 
     def short(self) -> str:
-        """The levels as people write them."""
+        """The levels, in the short form of schemas."""
         return f"{list(self.levels)}"
 
     def described(self, shown: Callable[[float], str]) -> str:
@@ -222,7 +222,7 @@ def _words(text: str) -> list[str]:
 
 
 def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Categorical:
-    """The category of words; they are whole numbers where all of them are, and the file may hold numbers."""
+    """Make the category of the answers; they become whole numbers if all of them are, and the file may hold numbers."""
     words = answers["levels"]
     whole = kind != "category" and all(word == str(_whole(word)) for word in words)
     column = Categorical(tuple(int(word) if whole else word for word in words))

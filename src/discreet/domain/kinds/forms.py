@@ -66,7 +66,7 @@ class Form:
 
 
 def a_number(text: str) -> float:
-    """A finite number that a person wrote.
+    """Parse a finite number.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from discreet.domain.value_types import DATES, NUMBERS, ValueType, numbers
 from discreet.errors import DomainError, ParameterError
 
 LARGEST = 2.0**960
-"""Bounds are at most this, and at least its inverse apart: a finite value minus a centre then stays finite."""
+"""The largest bound, and the inverse of the least distance of bounds: x - c then stays finite."""
 
 _EPOCH = dt.date(1970, 1, 1)
 _FAR = 1e9
@@ -55,7 +55,7 @@ class Numeric(Column):
         "norm_columns, which may have no bounds, c = 0 and h = data_norm.",
         low=_BOUND(absent=-math.inf),
         high=_BOUND(absent=math.inf),
-        unit=TEXT("In which values are counted.", absent=None),
+        unit=TEXT("The unit of the values.", absent=None),
     )
     keys = frozenset(FIELDS.rows)
 
@@ -75,7 +75,7 @@ class Numeric(Column):
 
     @classmethod
     def parse(cls, name: str, spec: Any) -> Numeric | None:
-        """A number of a pair of bounds, or of a mapping with both; a date of ISO dates."""
+        """Parse a number from a pair of bounds, or a mapping with both; a date from ISO dates."""
         if isinstance(spec, Mapping):
             if "low" not in spec or "high" not in spec:
                 raise DomainError(f"Column {name!r}: bounds are missing. {HOW}")
@@ -203,7 +203,7 @@ class Numeric(Column):
         return self.entries.kind, f"{self.short()} {self.unit or ''}".strip()
 
     def short(self) -> str:
-        """The bounds as people write them."""
+        """The bounds, in the short form of schemas."""
         return f"({self.shown(self.low, '{:g}'.format)}, {self.shown(self.high, '{:g}'.format)})"
 
     def described(self, shown: Callable[[float], str]) -> str:

@@ -105,7 +105,7 @@ class SampledEvent(BlockEvent):
         "A sampled statistic of the release is of an unknown kind.",
         mechanism=fixed(mechanism),
         rate=number(exclusiveMinimum=0, exclusiveMaximum=1)("The share of the rows in its secret sample."),
-        full_mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("What its noise would cost on all rows."),
+        full_mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("The cost of its noise on all rows."),
         neighbors=NEIGHBORS,
         blocks=BLOCKS,
     )
@@ -156,7 +156,7 @@ class PublicOutcomesEvent(BlockEvent):
         "The same where outcomes are declared public: they are NOT protected.",
         "A statistic with public outcomes is of an unknown kind.",
         mechanism=fixed(mechanism),
-        mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("The cost, in Gaussian differential privacy."),
         norm=ABOVE_0("The largest norm of the outcomes in a row."),
         blocks=BLOCKS,
     )

@@ -57,11 +57,11 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.laws import Law, Point, gaussian_curve
 from discreet.statistics.base import Places
 
-_LEVELS = 24  # to which mu is rounded up where several releases of samples are convolved
+_LEVELS = 24  # number of levels to which mu is rounded up, if several releases of samples are convolved
 
 _GRID = np.linspace(-1, 1, 321)[:, None]
 _REACH = 9.0
-_BESIDE, _LEAST = 1e-4, 1e-8  # mu of the Gaussian part is at least this: relative to that of the sample, and at all
+_BESIDE, _LEAST = 1e-4, 1e-8  # least mu of the Gaussian part: relative to that of the sample, and absolute
 _UP = 1 + 1e-8
 
 

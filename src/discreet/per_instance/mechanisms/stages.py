@@ -28,7 +28,7 @@ class StageRows:
     event : StageEvent
         The stage.
     domain : Domain
-        How rows are encoded.
+        The encoding of rows.
     """
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
@@ -69,7 +69,7 @@ class StageRows:
             chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
             return EncodedRows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
 
-        return rows.once((id(self._event), "turned"), work)
+        return rows.once((id(self._event), "rotated"), work)
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
         """Return the bin of each row in a block's counts; -1 for dropped rows."""

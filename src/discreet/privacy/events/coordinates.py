@@ -61,7 +61,7 @@ _STAGE_BLOCK = Fields(
         "counts of rows by length, sums of e^2 u u', Fisher information."
     ),
     columns=NAMES,
-    sd=ABOVE_0("Of the noise, in units of u and e."),
+    sd=ABOVE_0("Standard deviation of the noise, in units of u and e."),
 )
 
 
@@ -147,14 +147,14 @@ class StageEvent(StatisticsEvent):
 
     FIELDS = Fields(
         "stage",
-        "Statistics of turned rows; since version 3.",
+        "Statistics of rotated rows; since version 3.",
         "A stage of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed(mechanism),
-        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("The cost, in Gaussian differential privacy."),
         coordinates=COORDINATES,
         blocks=many(record(_STAGE_BLOCK)),
-        chosen=many(COUNT)("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
-        radii=many(ABOVE_0)("Of persons' scores, for each outcome.", absent=()),
+        chosen=many(COUNT)("The index of the chosen half width of each outcome, from 0.", since=3),
+        radii=many(ABOVE_0)("The bound on the norm of persons' scores, for each outcome.", absent=()),
     )
 
     @classmethod

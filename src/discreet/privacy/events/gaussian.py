@@ -88,10 +88,10 @@ class Block(FileRecord):
         ),
         rows=NAMES,
         columns=NAMES,
-        sd=ABOVE_0("Of the noise, in units of the mapped columns."),
-        layout=choice(NoiseLayout)("Of X'X: sd/sqrt(2) off the diagonal, or sd everywhere."),
+        sd=ABOVE_0("Standard deviation of the noise, in units of the mapped columns."),
+        layout=choice(NoiseLayout)("Noise of X'X: sd/sqrt(2) off the diagonal, or sd everywhere."),
         exact=FLAG("Whether it is an exact sum of integers; false for the eigenvalue alone.", derived=True),
-        span=PAIR("Of counts: the part of [-1, 1] that was counted, where not all of it.", absent=None, since=3),
+        span=PAIR("The part of [-1, 1] in which outcomes were counted, if not all of it.", absent=None, since=3),
     )
 
     @classmethod
@@ -150,6 +150,6 @@ class GaussianEvent(BlockEvent):
         "Statistics with Gaussian noise.",
         "An event of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed(mechanism),
-        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("The cost, in Gaussian differential privacy."),
         blocks=BLOCKS,
     )

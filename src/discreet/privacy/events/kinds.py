@@ -52,5 +52,5 @@ _ANY = {"oneOf": [ref(kind.FIELDS.name) for kind in _MECHANISMS.values()]}
 EVENT = defined(
     "event",
     replace(OBJECT, schema=_ANY, read=event_from_dict, write=lambda event: event.to_dict()),
-    "One release from the data, told apart by its mechanism.",
+    "One release from the data; its mechanism determines its fields.",
 )

@@ -1,4 +1,4 @@
-"""A figure that shows itself."""
+"""A figure that notebooks display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted outcomes along features whose effect is no single slope: squares, splines and products."""
+"""Plots of predicted outcomes along features with nonlinear effects: squares, splines and products."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def response_plot(results: Fitted, level: float = 0.95) -> Figure:
-    """Curves of the features that stand in several terms or in a curve, with bands for how sure they are.
+    """Plot predicted outcomes along features with several terms or a curve, with confidence bands.
 
     The other features are in the middle of their declared ranges. Where one multiplies the feature, there is a line for
     each of its levels, or for the ends and the middle of its range.

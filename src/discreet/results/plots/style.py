@@ -1,4 +1,4 @@
-"""The one style of all pictures, and pictures as SVG text that does not change from run to run."""
+"""The style of all plots, and reproducible SVG text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY, PALE, INK = "#0072B2", "#D55E00", "#767676", "#EDEDED", "#222222"
-"""Colours that people with colour blindness tell apart, and that differ in darkness in print."""
+"""Colours for colour-blind readers, which also differ in brightness."""
 
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "ls": "-", "marker": "o"},
@@ -27,7 +27,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#E69F00", "ls": (0, (2, 1, 1, 1)), "marker": "X"},
     {"color": GREY, "ls": "-", "marker": "*"},
 )
-"""One for each curve of a chart: colour, dashes and mark, any of which tells them apart."""
+"""Colour, dashes and marker of each curve of a chart."""
 
 WIDTH = 6.8
 """Inches: the text width of a page, so that letters keep their size on paper."""
@@ -139,7 +139,7 @@ def note(figure: Any, text: str) -> None:
 
 
 def short(text: str, length: int = 34) -> str:
-    """A name for a picture: escaped, and where it is long with its middle left out.
+    """Return a name for a plot: escaped, and shortened in the middle if it is long.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def short(text: str, length: int = 34) -> str:
 
 
 def svg(figure: Figure, name: str, words: str) -> str:
-    """A picture as SVG text for a page, with words for those who cannot see it.
+    """Return a figure as SVG text, with an alternative text.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ KIND = "Report of a differentially private regression"
 
 
 def escape(text: str) -> str:
-    r"""Plain text as HTML, with what is not meant to be seen escaped first.
+    r"""Escape plain text for HTML, invisible characters first.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The promise in plain words, for those responsible for the people in the table.
 
-What an attacker can gain. For neighbours (epsilon, delta) means P(E) <= e^epsilon P'(E) + delta for every event E, both
+The gain of an attacker. For neighbours (epsilon, delta) means P(E) <= e^epsilon P'(E) + delta for every event E, both
 ways. A release that keeps it tells no more than one that with probability delta tells which of the two tables it came
 from, and otherwise multiplies the odds by at most e^epsilon [Kairouz, Oh, Viswanath 2015]. So a certainty p becomes at
 most p e^epsilon/(1 - p + p e^epsilon), outside that case. Whether a person is in the table at all is one step between
