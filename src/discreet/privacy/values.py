@@ -154,4 +154,4 @@ class ReleasedStage:
         for block, array in self.arrays.items():
             if block.statistic == statistic and (outcome is None or outcome in block.columns):
                 return block, array
-        raise NotReleasedError(f"This stage holds no {statistic!r}.")
+        raise NotReleasedError(f"This stage holds no {STATISTICS[statistic].stage_words}.")
