@@ -9,7 +9,7 @@ from discreet.core.old_keywords import accepts_old_keywords, old_attribute
 from discreet.models.base import FitSpec
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
-from discreet.results.models import PenalisedResults, check_options, fit_penalised
+from discreet.results.models import PenalisedResults, check_options, fit_penalised, refuse_kind
 from discreet.results.private_moments import PrivateMoments
 from discreet.solve.equations import NormalEquations
 
@@ -42,6 +42,11 @@ class PenalisedRegressor(DPLinearRegression):
     penalty_ = old_attribute("penalty_", "alpha_")
 
     alpha: float | None = None
+
+    @classmethod
+    def check_old(cls, name: str, value: Any) -> None:
+        """Refuse a kind of penalty: the class has one already."""
+        refuse_kind(cls.__name__, value)
 
     def _options(self) -> tuple[float | None, float]:
         return check_options(self.model, {"alpha": self.alpha})

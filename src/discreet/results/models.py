@@ -58,7 +58,7 @@ def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float 
     if checks.is_real(penalty):
         if alpha is not None:
             raise ParameterError("penalty= names a kind, and alpha= its strength: give the strength once, as alpha=.")
-        tell_renamed("penalty= for the strength of a penalty", "alpha=")
+        tell_renamed({"penalty= for the strength of a penalty": "alpha="})
         penalty, alpha = None, penalty
     if penalty is not None:
         named = PENALTIES[checks.choice("penalty", penalty, tuple(PENALTIES))]
@@ -67,6 +67,15 @@ def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float 
         model = named
     given = {"alpha": alpha, "l1_ratio": l1_ratio}
     return model, {name: value for name, value in given.items() if value is not None}
+
+
+def refuse_kind(method: str, penalty: Any) -> None:
+    """Refuse a kind of penalty for a method that has one kind alone."""
+    if isinstance(penalty, str):
+        raise ParameterError(
+            f"{method} has one kind of penalty: leave out penalty={penalty!r}, and give a strength as alpha=. For other "
+            "kinds there are DPRidge (l2), DPLasso (l1) and DPElasticNet (elasticnet)."
+        )
 
 
 def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
