@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.core.old_keywords import accepts_old_keywords, old_attribute
-from discreet.models.base import FitSpec
+from discreet.models.base import Estimator, FitSpec
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
 from discreet.results.models import PenalisedResults, check_options, fit_penalised, refuse_kind
@@ -23,8 +23,17 @@ _PENALISED = """narrow : bool
         ``results_.path()`` gives all others."""
 
 
+class FitsPenalised(Estimator):
+    """For type checkers: an estimator of a penalised model."""
+
+    results_: PenalisedResults
+
+    alpha_: float
+    """The strength of the penalty, as given or as chosen on the release."""
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class PenalisedRegressor(DPLinearRegression):
+class PenalisedRegressor(FitsPenalised, DPLinearRegression):
     """A penalised linear model on one release.
 
     Parameters
