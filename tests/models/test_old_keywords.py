@@ -113,9 +113,9 @@ def test_all_old_keywords_of_a_call_are_in_one_warning_with_what_to_write():
     old = {"regularizer": "lasso", "n_e": None, "iterations": 5, "share": 0.4}
     model, told = told_by(lambda: NAPP(**FACTS, **LI2021, **old))
     assert [str(one.message) for one in told] == [
-        "regularizer='lasso' is called penalty='l1' now; share= is called constants=NappConstants(share=...) now; n_e=, "
-        "iterations= are called augmentation=NappAugmentation(n_e=..., iterations=...) now. The old names still work in "
-        "this version: use the new ones."
+        "regularizer='lasso' is called penalty='l1' now; share= is called constants=NappConstants(share=...) now; "
+        "n_e=, iterations= are called augmentation=NappAugmentation(n_e=..., iterations=...) now. The old names still "
+        "work in this version: use the new ones."
     ]
     groups = {"constants": NappConstants(share=0.4), "augmentation": NappAugmentation(n_e=None, iterations=5)}
     assert bits(model) == bits(NAPP(**FACTS, **LI2021, penalty="l1", **groups))
