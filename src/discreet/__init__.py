@@ -150,7 +150,9 @@ _FOLDERS = (
     "core",
     "data",
     "domain",
+    "drivers",
     "errors",
+    "families",
     "gate",
     "ledger",
     "mechanisms",
@@ -158,26 +160,31 @@ _FOLDERS = (
     "per_instance",
     "planning",
     "privacy",
+    "recipes",
     "released",
     "results",
     "service",
+    "solve",
+    "statistics",
 )
 
 moved.lead()
 
 
-def __getattr__(name: str) -> Any:
-    """Load an exported name from the module that defines it."""
-    if name in moved.RENAMED:
-        return getattr(importlib.import_module(__name__), moved.renamed(name))
-    if name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in (*_FOLDERS, *moved.MOVED):
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # type checkers should flag names that do not exist
+
+    def __getattr__(name: str) -> Any:
+        """Load an exported name from the module that defines it."""
+        if name in moved.RENAMED:
+            return getattr(importlib.import_module(__name__), moved.renamed(name))
+        if name in _HOME:
+            value = getattr(importlib.import_module(_HOME[name]), name)
+        elif name in (*_FOLDERS, *moved.MOVED):
+            value = importlib.import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ r"""The exceptions that discreet raises, and the escaping of text that they quot
 
     DiscreetError
     ├── ParameterError (ValueError)      an argument that cannot be used: what, why, how to fix it
+    │   └── MissingPackageError          a package that is not installed is needed: how to install it
     ├── DomainError (ValueError)         bounds or levels missing, inverted, infinite, duplicated
     ├── DataError (ValueError)           the data do not fit the declared domain (the column is named, never a value)
     │   └── DataTypeError (TypeError)    the data are of a kind that cannot be read: sparse, or objects for numbers
@@ -72,6 +73,10 @@ class DiscreetError(_Printable):
 
 class ParameterError(DiscreetError, ValueError):
     """An argument has a value that cannot be used."""
+
+
+class MissingPackageError(ParameterError):
+    """A package is needed that is not installed."""
 
 
 class DomainError(DiscreetError, ValueError):

@@ -21,12 +21,17 @@ MARKS = {paper.key: paper.mark for paper in PAPERS}
 CASES = [(m.estimator, paper) for m in METHODS for paper in m.estimator.papers]
 
 
+def fitted_here(cls, **options):
+    """A seeded model."""
+    facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "rows": 300, "random_state": 3}
+    return cls(**facts | OWN.get(cls.__name__, {}) | options).fit(X, Y)
+
+
 def fitted(cls, **options):
     """A seeded model, and what it warned of."""
-    facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "rows": 300, "random_state": 3}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        model = cls(**facts | OWN.get(cls.__name__, {}) | options).fit(X, Y)
+        model = fitted_here(cls, **options)
     return model, [str(one.message) for one in told if issubclass(one.category, DiscreetWarning)]
 
 
@@ -42,6 +47,14 @@ def test_a_paper_by_its_old_name_gives_the_same_release_and_one_warning(cls, pap
     for model, name in ((new, "new"), (old, "old")):
         model.release_.save(tmp_path / name, simulation=True)
     assert (tmp_path / "new").read_bytes() == (tmp_path / "old").read_bytes()
+
+
+@pytest.mark.parametrize(("cls", "paper"), CASES, ids=lambda case: getattr(case, "__name__", case))
+def test_an_old_name_is_told_of_at_the_line_that_asks_for_the_fit(cls, paper):
+    options = {"variant": "kappa"} if paper == "wang2017" else {}
+    with pytest.warns(DiscreetWarning, match="is the old name of") as told:
+        fitted_here(cls, published=MARKS[paper], **options)
+    assert [one.filename for one in told if "old name" in str(one.message)] == [__file__]
 
 
 def test_the_variant_of_ada_ops_has_an_old_name_too():

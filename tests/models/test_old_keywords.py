@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import warnings
 
 import numpy as np
@@ -18,6 +19,7 @@ from discreet import (
     Domain,
     DPElasticNet,
     DPLasso,
+    DPLogisticRegression,
     DPRidge,
     Moments,
     NappAugmentation,
@@ -84,7 +86,7 @@ def test_an_old_keyword_of_an_estimator(cls, given, old, new):
     (name,), (current,) = old, new
     model, told = told_by(lambda: cls(**FACTS | given, **old))
     assert len(told) == 1
-    assert str(told[0].message).startswith(f"{name}= is called {current}=")
+    assert re.match(rf"{name}=\S* is called {current}=", str(told[0].message))
     assert told[0].filename == __file__
     other, silent = told_by(lambda: bits(cls(**FACTS | {**given, **new})))
     assert silent == []
@@ -104,8 +106,26 @@ def test_an_old_attribute_of_an_estimator(cls, given, old, new):
     found, told = told_by(lambda: getattr(model, name))
     assert len(told) == 1
     assert found == value
-    if name != "regularizer":
-        assert bits(model) == bits(cls(**FACTS | {**given, **new}))
+    assert bits(model) == bits(cls(**FACTS | {**given, **new}))
+
+
+def test_all_old_keywords_of_a_call_are_in_one_warning_with_what_to_write():
+    old = {"regularizer": "lasso", "n_e": None, "iterations": 5, "share": 0.4}
+    model, told = told_by(lambda: NAPP(**FACTS, **LI2021, **old))
+    assert [str(one.message) for one in told] == [
+        "regularizer='lasso' is called penalty='l1' now; share= is called constants=NappConstants(share=...) now; "
+        "n_e=, iterations= are called augmentation=NappAugmentation(n_e=..., iterations=...) now. The old names still "
+        "work in this version: use the new ones."
+    ]
+    groups = {"constants": NappConstants(share=0.4), "augmentation": NappAugmentation(n_e=None, iterations=5)}
+    assert bits(model) == bits(NAPP(**FACTS, **LI2021, penalty="l1", **groups))
+
+
+def test_a_renamed_value_is_told_of_and_read_by_its_old_name():
+    model = NAPP(penalty="l2")
+    found, told = told_by(lambda: model.regularizer)
+    assert found == "ridge"
+    assert str(told[0].message).startswith(".regularizer='ridge' is called .penalty='l2' now")
 
 
 def test_signatures_have_new_names_alone():
@@ -141,6 +161,42 @@ def test_members_of_groups_are_parameters_to_scikit_learn():
     copied = clone(model)
     assert copied.augmentation is not model.augmentation
     assert copied.get_params()["augmentation__n_e"] is None
+
+
+def test_members_of_a_group_that_was_not_given_can_be_set():
+    model = NAPP(**FACTS, **LI2021).set_params(augmentation__iterations=5, constants__share=0.4)
+    groups = {"constants": NappConstants(share=0.4), "augmentation": NappAugmentation(iterations=5)}
+    assert bits(model) == bits(NAPP(**FACTS, **LI2021, **groups))
+    search = GridSearchCV(NAPP(**FACTS, **LI2021), {"augmentation__iterations": [3, 5]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.augmentation.iterations in (3, 5)
+    with pytest.raises(ValueError, match="Invalid parameter 'lam'"):
+        NAPP().set_params(augmentation__lam=1)
+
+
+def test_a_member_and_its_group_must_agree():
+    with pytest.raises(ParameterError, match="n_e= is given alone and in augmentation=, with another value"):
+        NAPP(n_e=3, augmentation=NappAugmentation(n_e=4))
+    with pytest.raises(ParameterError, match="augmentation must be a NappAugmentation, got dict"):
+        NAPP(n_e=3, augmentation={"n_e": 3})
+
+
+@pytest.mark.parametrize("cls", [DPRidge, DPLasso, DPElasticNet, ReuseCov])
+def test_a_kind_of_penalty_is_refused_where_there_is_one_kind(cls):
+    for action in (lambda: cls(penalty="l2"), lambda: cls().set_params(penalty="l2")):
+        with pytest.raises(ParameterError, match=rf"{cls.__name__} has one kind.*leave out penalty='l2'.*alpha="):
+            action()
+
+
+@pytest.mark.parametrize("kind", ["lasso", None, 0.5, ["l1"]])
+def test_an_unknown_kind_of_penalty_is_told_the_known_ones(kind):
+    with pytest.raises(ParameterError, match="penalty must be one of 'l1', 'l2', 'elasticnet'"):
+        NAPP(**FACTS, penalty=kind).fit(X, Y)
+
+
+def test_no_penalty_at_all_is_refused_with_the_reason():
+    facts = {name: value for name, value in FACTS.items() if name != "bounds_y"}
+    with pytest.raises(ParameterError, match=r"penalty=None is not possible.*needs a quadratic penalty.*small alpha="):
+        DPLogisticRegression(**facts, classes=[0, 1], penalty=None).fit(X, Y > 0)
 
 
 def test_both_names_at_once_are_refused():
@@ -227,7 +283,7 @@ def test_old_settings_of_fit(method, old, new, run, folder):
 
     ran = fit(old)
     assert ran.code == 0
-    assert f"{old[0].split('=')[0]}= is called {new[0].split('=')[0]}= now" in ran.said
+    assert re.search(rf"{old[0].split('=')[0]}=\S* is called {new[0].split('=')[0]}=\S* now", ran.said)
     ran = fit(new)
     assert ran.code == 0
     assert "is called" not in ran.said

@@ -17,7 +17,7 @@ from distribution import archives, manual
 
 import discreet
 from discreet.cli.commands import COMMANDS
-from discreet.errors import ParameterError
+from discreet.errors import MissingPackageError, ParameterError
 from discreet.mechanisms.gradient_descent.event import sampled_curve
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,18 @@ def test_what_needs_the_accountant_says_so_before_anything_is_drawn(monkeypatch)
     with pytest.raises(ParameterError, match=r"pip install \"discreet\[sgd\]\""):
         discreet.NoisySGD(**facts, rows=50, steps=5).fit(X, X[:, 0])
     assert discreet.NoisyGradientDescent(**facts, rows=50).fit(X, X[:, 0]).certificate_.guarantee.status == "verified"
+
+
+def test_a_file_is_not_blamed_for_the_accountant_that_is_not_installed(monkeypatch, tmp_path):
+    pytest.importorskip("dp_accounting")
+    X = np.linspace(0, 1, 50)[:, None]
+    facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1)}
+    discreet.NoisySGD(**facts, rows=50, steps=5).fit(X, X[:, 0]).release_.save(tmp_path / "sgd.json")
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    sampled_curve.cache_clear()
+    for read in (discreet.load, discreet.check):
+        with pytest.raises(MissingPackageError, match=r"dp-accounting.*pip install \"discreet\[sgd\]\""):
+            read(tmp_path / "sgd.json")
 
 
 # ---------------------------------------------------------------- the manual page

@@ -6,7 +6,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SNIPPET = """
-from discreet import NAPP, DPLinearRegression, DPLogisticRegression
+import discreet
+from discreet import NAPP, DPLasso, DPLinearRegression, DPLogisticRegression
 
 linear = DPLinearRegression(epsilon=1.0).fit([[0.0]], [0.0])
 reveal_type(linear.results_)
@@ -19,6 +20,12 @@ logistic = DPLogisticRegression(epsilon=1.0).fit([[0.0]], [0.0])
 reveal_type(logistic.results_)
 reveal_type(logistic.release_)
 reveal_type(NAPP(epsilon=1.0).release_)
+lasso = DPLasso(epsilon=1.0).fit([[0.0]], [0.0])
+reveal_type(lasso.results_)
+reveal_type(lasso.alpha_)
+reveal_type(discreet.load("model.json"))
+reveal_type(discreet.check("model.json"))
+discreet.DPLinearRegresion
 """
 
 REVEALED = [
@@ -31,6 +38,10 @@ REVEALED = [
     "discreet.results.results.Results",
     "discreet.results.released_model.ReleasedModel",
     "discreet.results.released_model.ReleasedModel",
+    "discreet.results.models.PenalisedResults",
+    "float",
+    "discreet.results.private_moments.PrivateMoments | discreet.results.results.Results | dict[str, Any]",
+    "discreet.results.checking.CheckReport",
 ]
 
 
@@ -44,3 +55,5 @@ def test_a_fitted_model_has_types_that_an_editor_sees(tmp_path):
     assert len(notes) == len(REVEALED), said
     for note, wanted in zip(notes, REVEALED, strict=True):
         assert wanted in note
+    assert [line for line in said.splitlines() if "error:" in line and "has no attribute" in line], said
+    assert "DPLinearRegresion" in said

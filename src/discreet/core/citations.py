@@ -5,11 +5,10 @@ Versions before 0.3, and the certificates in their files, name papers by shelf m
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.errors import DiscreetWarning
+from discreet.core.old_keywords import warn_caller
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,4 @@ def method_and_paper(method: str) -> tuple[str, str | None]:
 def tell_old_key(parameter: str, value: Any) -> None:
     """Warn that a paper is named by its shelf mark, and give its key."""
     if (key := key_of(value)) is not value:
-        warnings.warn(
-            f'{parameter}="{value}" is the old name of {parameter}="{key}": use the new one.',
-            DiscreetWarning,
-            stacklevel=4,
-        )
+        warn_caller(f'{parameter}="{value}" is the old name of {parameter}="{key}": use the new one.')

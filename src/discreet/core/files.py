@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from discreet.core import checks
-from discreet.errors import DiscreetError, FileFormatError, ParameterError
+from discreet.errors import DiscreetError, FileFormatError, MissingPackageError, ParameterError
 
 T = TypeVar("T")
 
@@ -171,11 +171,13 @@ def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> 
     """Convert the errors of malformed content to a `FileFormatError` that names the file.
 
     Building objects from malformed content may raise any exception, so all are converted except those in `kept`, which
-    people can act on.
+    people can act on, and that of a package that is not installed, for which the file is not to blame.
     """
     name = Path(path).name
     try:
         yield
+    except MissingPackageError:
+        raise
     except kept:
         raise
     except FileFormatError as error:

@@ -16,9 +16,23 @@ from discreet.errors import DiscreetWarning
 MOVED = {
     "multi": ("discreet.mechanisms.reuse_covariance.estimator", "discreet.planning.theory"),
     "papers": ("discreet.mechanisms",),
+    "papers.ada_ops": ("discreet.mechanisms.posterior_sampling.adaptive_estimator",),
+    "papers.ada_ssp": ("discreet.mechanisms.sufficient_statistics.ada_ssp",),
+    "papers.const_ssp": ("discreet.mechanisms.sufficient_statistics.const_ssp",),
+    "papers.napp": ("discreet.mechanisms.napp.estimator",),
+    "papers.napp.estimator": ("discreet.mechanisms.napp.estimator",),
+    "papers.noisy_gradient_descent": ("discreet.mechanisms.gradient_descent.estimator",),
+    "papers.noisy_sgd": ("discreet.mechanisms.gradient_descent.batches_estimator",),
+    "papers.objective_perturbation": ("discreet.mechanisms.objective_perturbation.estimator",),
+    "papers.ops": ("discreet.mechanisms.posterior_sampling.estimator",),
+    "papers.output_perturbation": ("discreet.mechanisms.output_perturbation.estimator",),
     "papers.registry": ("discreet.mechanisms.registry",),
     "papers.reuse_cov": ("discreet.mechanisms.reuse_covariance.estimator",),
+    "papers.ssp": ("discreet.mechanisms.sufficient_statistics.ssp",),
+    "papers.subsample_aggregate": ("discreet.mechanisms.subsample_aggregate.estimator",),
+    "papers.trivial": ("discreet.mechanisms.sufficient_statistics.trivial",),
     "plots": ("discreet.results.plots", "discreet.planning.theory"),
+    "privacy.certificate": ("discreet.released.certificate",),
     "privacy.events.iterates": ("discreet.mechanisms.gradient_descent.event",),
     "privacy.events.napp": ("discreet.mechanisms.napp.event",),
     "registry": ("discreet.mechanisms.registry",),
@@ -56,7 +70,7 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         package, _, name = fullname.partition(".")
         known = package == "discreet" and name in MOVED
-        return ModuleSpec(fullname, self, is_package=name == "papers") if known else None
+        return ModuleSpec(fullname, self, is_package=name in ("papers", "papers.napp")) if known else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Moved(spec.name)

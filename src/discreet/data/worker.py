@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from discreet import __version__, errors
 from discreet.core.arrays import SILENT, short_buffers
+from discreet.core.old_keywords import tell_renamed
 from discreet.core.problems import Problems
 from discreet.data.passes.base import Pass, encoded
 from discreet.data.passes.first_pass import FirstPass
@@ -72,6 +73,18 @@ def run(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
 def run_on_frame(task: bytes, frame: Any) -> bytes:
     """Return the answer for a pandas frame."""
     return _answered(task, lambda domain: FrameSource(named_columns(frame), (), domain), [])
+
+
+def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Return the answer for Arrow record batches: the old name of `run`."""
+    tell_renamed({"worker.answer": "worker.run"})
+    return run(task, batches)
+
+
+def answer_for_frame(task: bytes, frame: Any) -> bytes:
+    """Return the answer for a pandas frame: the old name of `run_on_frame`."""
+    tell_renamed({"worker.answer_for_frame": "worker.run_on_frame"})
+    return run_on_frame(task, frame)
 
 
 def answer_size(task: bytes) -> int:

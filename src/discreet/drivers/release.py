@@ -146,10 +146,14 @@ def _asked(
 
 def _check(table: Any, domain: Any, stages: Stages) -> None:
     checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    if isinstance(table, Moments) == isinstance(domain, Domain):
+    if isinstance(table, Moments):
+        if domain is not None:
+            raise ParameterError("Moments have a domain of their own: leave out domain=, or give the table itself.")
+    elif not isinstance(domain, Domain):
         raise ParameterError(
-            "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
-            "and domain=, the public bounds of its columns; Moments have a domain of their own."
+            "A table needs domain=, the public bounds and levels of its columns: a Domain, for example "
+            "Domain({'age': (18, 90), 'income': (0, 200_000)}), or one that Domain.from_file read. Moments, the exact "
+            "sums of a table, need none."
         )
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.core.old_keywords import accepts_old_keywords, old_attribute
-from discreet.models.base import FitSpec
+from discreet.models.base import Estimator, FitSpec
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
-from discreet.results.models import PenalisedResults, check_options, fit_penalised
+from discreet.results.models import PenalisedResults, check_options, fit_penalised, refuse_kind
 from discreet.results.private_moments import PrivateMoments
 from discreet.solve.equations import NormalEquations
 
@@ -23,8 +23,17 @@ _PENALISED = """narrow : bool
         ``results_.path()`` gives all others."""
 
 
+class FitsPenalised(Estimator):
+    """For type checkers: an estimator of a penalised model."""
+
+    results_: PenalisedResults
+
+    alpha_: float
+    """The strength of the penalty, as given or as chosen on the release."""
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class PenalisedRegressor(DPLinearRegression):
+class PenalisedRegressor(FitsPenalised, DPLinearRegression):
     """A penalised linear model on one release.
 
     Parameters
@@ -42,6 +51,11 @@ class PenalisedRegressor(DPLinearRegression):
     penalty_ = old_attribute("penalty_", "alpha_")
 
     alpha: float | None = None
+
+    @classmethod
+    def check_old(cls, name: str, value: Any) -> None:
+        """Refuse a kind of penalty: the class has one already."""
+        refuse_kind(cls.__name__, value)
 
     def _options(self) -> tuple[float | None, float]:
         return check_options(self.model, {"alpha": self.alpha})

@@ -246,6 +246,11 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
     def _check(self) -> Guarantee:
         promise = super()._check()
         checks.choice("adaptive", self.adaptive, (True, False))
+        if self.penalty is None:
+            raise ParameterError(
+                "penalty=None is not possible: the proof of privacy needs a quadratic penalty. The least that it needs "
+                "is that of penalty='l2' with a small alpha=."
+            )
         checks.choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)

@@ -29,7 +29,7 @@ from discreet.core.fields import ClosedFields, FieldKind, Fields, FileRecord, re
 from discreet.core.files import differences, digest
 from discreet.domain import Domain
 from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
-from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
+from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, MissingPackageError, printable
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
@@ -254,7 +254,7 @@ class Certificate(FileRecord):
             certificate = super().from_dict(facts)
             consistent = certificate._names_columns()
             differing = differences(facts, certificate.to_dict())
-        except FileFormatError:
+        except (FileFormatError, MissingPackageError):
             raise
         except Exception:  # whatever is not a certificate may fail in any way
             raise FileFormatError("The certificate is incomplete or of another kind.") from None

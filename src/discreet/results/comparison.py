@@ -18,6 +18,7 @@ from discreet.privacy import accounting
 from discreet.released.units import column_of
 from discreet.results.inference import JointInference
 from discreet.results.numbers import json_ready
+from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 from discreet.results.series import ends, series
 from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
@@ -201,12 +202,17 @@ class Comparison:
         return self.summary()._repr_html_()
 
 
+def _fitted(model: Any) -> Any:
+    """Return the results of a fitted estimator or of a released model; anything else unchanged."""
+    return model.results() if isinstance(model, ReleasedModel) else getattr(model, "results_", model)
+
+
 def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     """Put two fitted models side by side.
 
     Parameters
     ----------
-    a, b : Results, or fitted estimators
+    a, b : Results, released models, or fitted estimators
         From the same release or from different ones.
     names : two str
         Their names.
@@ -221,7 +227,7 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     >>> comparison.coefficients, round(comparison.together, 2)
     (('(intercept)', 'x0'), 1.45)
     """
-    pair = [getattr(model, "results_", model) for model in (a, b)]
+    pair = [_fitted(model) for model in (a, b)]
     if not all(isinstance(fitted, Results) and not fitted.several for fitted in pair):
         raise ParameterError("compare needs two fitted models: Results, or estimators with results_.")
     if (

@@ -30,6 +30,8 @@ from discreet.results.summary import SIMULATION, Summary, number, promise, row_c
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from discreet.results.released_model import ReleasedModel
+
 
 class Fitted(Numbers):
     """Presentation of a fitted model; `Results` documents the attributes."""
@@ -173,7 +175,12 @@ class Fitted(Numbers):
         return heatmap(self, values, ax)
 
     def save_report(
-        self, path: str | Path, released: ReleasedMoments | None = None, *, level: float = 0.95, date: Any = None
+        self,
+        path: str | Path,
+        released: ReleasedMoments | ReleasedModel | None = None,
+        *,
+        level: float = 0.95,
+        date: Any = None,
     ) -> None:
         """Write a report of the model: one HTML page that needs no network; see `discreet.results.report`.
 
@@ -181,7 +188,7 @@ class Fitted(Numbers):
         ----------
         path : path
             The file.
-        released : ReleasedMoments, optional
+        released : ReleasedMoments or ReleasedModel, optional
             The release that the model was fitted to, for the picture of noise against signal.
         level : float
             The level of the intervals.

@@ -58,7 +58,7 @@ def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float 
     if checks.is_real(penalty):
         if alpha is not None:
             raise ParameterError("penalty= names a kind, and alpha= its strength: give the strength once, as alpha=.")
-        tell_renamed("penalty= for the strength of a penalty", "alpha=")
+        tell_renamed({"penalty= for the strength of a penalty": "alpha="})
         penalty, alpha = None, penalty
     if penalty is not None:
         named = PENALTIES[checks.choice("penalty", penalty, tuple(PENALTIES))]
@@ -69,13 +69,25 @@ def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float 
     return model, {name: value for name, value in given.items() if value is not None}
 
 
+def refuse_kind(method: str, penalty: Any) -> None:
+    """Refuse a kind of penalty for a method that has one kind alone."""
+    if isinstance(penalty, str):
+        raise ParameterError(
+            f"{method} has one kind of penalty: leave out penalty={penalty!r}, and give a strength as alpha=. For "
+            "other kinds there are DPRidge (l2), DPLasso (l1) and DPElasticNet (elasticnet)."
+        )
+
+
 def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
     """Solve normal equations by a named model."""
     checks.choice("model", model, ("noise-aware", *L1_RATIOS, "ols"))
     if model in L1_RATIOS:
         return fit_penalised(released, e, model, *check_options(model, options))
     if options:
-        raise ParameterError(f"model={model!r} has no option {min(options)!r}.")
+        raise ParameterError(
+            f"{' and '.join(f'{name}=' for name in sorted(options))} of a penalty, and model={model!r} has none: say "
+            "which penalty, as penalty='l1', 'l2' or 'elasticnet'."
+        )
     return results(
         released, e, noise_aware_solution(released, e)[:, 0] if model == "noise-aware" else ridge(e.S, e.v, 0.0), model
     )
@@ -239,7 +251,7 @@ def check_options(model: str, options: Mapping[str, Any]) -> tuple[float | None,
     known = ("alpha", "l1_ratio") if model == "elastic-net" else ("alpha",)
     for name in options:
         if name not in known:
-            raise ParameterError(f"model={model!r} has no option {name!r}.")
+            raise ParameterError(f"{name}= is of penalty='elasticnet', and model={model!r} has none: leave it out.")
     alpha, l1_ratio = options.get("alpha"), options.get("l1_ratio", L1_RATIOS[model])
     if not checks.is_real(l1_ratio) or not 0 <= l1_ratio <= 1:
         raise ParameterError(f"l1_ratio must lie between 0 (ridge) and 1 (lasso), got {l1_ratio!r}.")

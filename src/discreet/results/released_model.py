@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document
+from discreet.core.old_keywords import tell_renamed
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import Domain
 from discreet.families.base import Link
@@ -19,6 +20,8 @@ from discreet.results.documents import FORMAT_VERSIONS, document, facts_of, rele
 from discreet.results.glm_inference import WITHOUT_ERRORS, infer_model
 from discreet.results.results import Results
 from discreet.results.uncertainty import Inference
+
+_NONE = object()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +92,16 @@ class ReleasedModel:
             Later.of(self._inference),
             **facts | released_facts(self.certificate, self.values),
         )
+
+    if not TYPE_CHECKING:  # editors should not offer it
+
+        def __getattr__(self, name: str) -> Any:
+            """Return an attribute of the results, which `release_` was in 0.2.0, with a warning."""
+            found = None if name.startswith("_") else getattr(self.results(), name, _NONE)
+            if name.startswith("_") or found is _NONE:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            tell_renamed({f"release_.{name}": f"results_.{name}"})
+            return found
 
     # ---------------------------------------------------------------- files
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from offers import PEOPLE, SECRET_LEVEL, people
 
 import discreet
-from discreet import Domain, Moments
+from discreet import DiscreetWarning, Domain, Moments
 from discreet.data import worker
 from discreet.data.counts import Histogram, first_pass
 from discreet.data.engines.base import Engine
@@ -220,3 +220,13 @@ def test_bytes_that_are_not_whole_are_refused():
     ):
         with pytest.raises(FileFormatError, match=why):
             Moments.from_bytes(bad)
+
+
+def test_the_old_names_of_the_functions_that_engines_call_still_work():
+    with pytest.warns(DiscreetWarning, match=r"worker\.answer is called worker\.run now") as told:
+        old = worker.answer(TASK, SMALL.to_batches())
+    assert told[0].filename == __file__
+    assert old == worker.run(TASK, SMALL.to_batches())
+    with pytest.warns(DiscreetWarning, match=r"worker\.answer_for_frame is called worker\.run_on_frame now"):
+        old = worker.answer_for_frame(TASK, SMALL.to_pandas())
+    assert old == worker.run_on_frame(TASK, SMALL.to_pandas())

@@ -19,7 +19,7 @@ from discreet.core.arrays import Floats
 from discreet.core.field_kinds import whole
 from discreet.core.fields import FieldKind
 from discreet.core.rounding import down, up
-from discreet.errors import FileFormatError, ParameterError
+from discreet.errors import FileFormatError, MissingPackageError
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import POSITIVE, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Law
@@ -158,8 +158,9 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
     try:
         from dp_accounting.pld import privacy_loss_distribution
     except ImportError:
-        raise ParameterError(
-            'What sampled batches cost is told by the package dp-accounting: pip install "discreet[sgd]"'
+        raise MissingPackageError(
+            "The privacy loss of sampled batches, as NoisySGD draws them, is computed by the package dp-accounting, "
+            'which is not installed: pip install "discreet[sgd]"'
         ) from None
 
     loss = privacy_loss_distribution.from_gaussian_mechanism(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -105,6 +105,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
 
     papers: ClassVar[tuple[str, ...]] = ("li2021",)
     renamed: ClassVar[dict[str, str]] = {"regularizer": "penalty"}
+    renamed_values: ClassVar[dict[str, dict[str, str]]] = {"regularizer": {"lasso": "l1", "ridge": "l2"}}
     groups: ClassVar[dict[str, type]] = {
         "shape": NappShape,
         "constants": NappConstants,
@@ -200,6 +201,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
 
     def _fixed(self) -> dict[str, Any]:
         """The penalty Lambda R(theta) of the sound variant, as parameters of the other models."""
+        checks.choice("penalty", self.penalty, tuple(PENALTIES))
         changed = [name for group in OWN for name, value in self._group(group).items()
                    if value != getattr(self.groups[group](), name)]  # fmt: skip
         if changed or self.penalty not in SOUND:
@@ -221,14 +223,6 @@ class NAPP(ReleasesModel, PrivateEstimator):
             "alpha": None if self.alpha is None else self.alpha * times,
             "l1_ratio": 1 / times,
         }
-
-    @classmethod
-    def _renewed(cls, given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Rename old keywords as for all estimators; regularisers now have the names of penalties."""
-        found = super()._renewed(given, known)
-        if "regularizer" in given:
-            found["penalty"] = {"lasso": "l1", "ridge": "l2"}.get(found["penalty"], found["penalty"])
-        return found
 
     def _done(self) -> Any:
         check_is_fitted(self)

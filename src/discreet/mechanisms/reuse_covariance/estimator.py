@@ -43,7 +43,7 @@ from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes.moments import Fixed
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.released.equations import normal_equations
-from discreet.results.models import Solve
+from discreet.results.models import Solve, refuse_kind
 from discreet.results.results import Results
 from discreet.solve.equations import NormalEquations
 from discreet.solve.projection import OutcomeSpectrum, project
@@ -109,6 +109,11 @@ class ReuseCov(MomentsRegressor):
     alpha: float | None = None
     gram_share: float | None = None
     published: str | None = None
+
+    @classmethod
+    def check_old(cls, name: str, value: Any) -> None:
+        """Refuse a kind of penalty: ridge regression is the only one."""
+        refuse_kind(cls.__name__, value)
 
     # ---------------------------------------------------------------- scikit-learn's interface
 

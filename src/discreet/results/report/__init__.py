@@ -18,10 +18,15 @@ from discreet.results.report.page import bullets, code, figure, page, paragraphs
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
+    from discreet.results.released_model import ReleasedModel
 
 
 def report(
-    results: Fitted, released: ReleasedMoments | None = None, *, level: float = 0.95, date: dt.date | str | None = None
+    results: Fitted,
+    released: ReleasedMoments | ReleasedModel | None = None,
+    *,
+    level: float = 0.95,
+    date: dt.date | str | None = None,
 ) -> str:
     """A report as HTML text. The same arguments give the same text, to the last letter: no clock is read.
 
@@ -29,8 +34,8 @@ def report(
     ----------
     results : Results
         A fitted model.
-    released : ReleasedMoments, optional
-        The release it was fitted to, for the picture of noise against signal; without it that part is left out.
+    released : ReleasedMoments or ReleasedModel, optional
+        The release it was fitted to, for the picture of noise against signal; without moments that part is left out.
     level : float
         The level of the intervals.
     date : date or str, optional
@@ -45,7 +50,7 @@ def report(
     '<!doctype html>'
     """
     level = checks.fraction("level", level)
-    check_pair(results, released)
+    moments = moments_of(results, released)
     certificate = results.certificate
     heading = facts.heading(results)
     parts = [
@@ -53,7 +58,7 @@ def report(
         section("What was found", *_found(results, level)),
         section("What is promised to the people in the table", *_promised(results)),
         section("Where the budget went", *_budget(results)),
-        *([section("Noise against signal", *_noise(released))] if plots.budget_shares(certificate) else []),
+        *([section("Noise against signal", *_noise(moments))] if plots.budget_shares(certificate) else []),
         section(
             "The certificate",
             table(("", ""), facts.certified(results), "facts"),
@@ -71,15 +76,16 @@ def report(
     )
 
 
-def check_pair(results: Fitted, released: ReleasedMoments | None) -> None:
-    """Refuse a release that a model was not fitted to."""
+def moments_of(results: Fitted, released: ReleasedMoments | ReleasedModel | None) -> ReleasedMoments | None:
+    """Return the moments of a release, if it has any; refuse one that the model does not come from."""
     if released is None:
-        return
-    if not isinstance(released, ReleasedMoments):
-        raise ParameterError("released must be PrivateMoments: model.release_, or PrivateMoments.load(FILE).")
+        return None
+    if not isinstance(getattr(released, "digest", None), str):
+        raise ParameterError("released must be a release: model.release_, or what PrivateMoments.load(FILE) gives.")
     same = released.digest == results.release if results.release else released.certificate == results.certificate
     if not same:
         raise ParameterError("This model was not fitted to this release. Give the release that it comes from.")
+    return released if isinstance(released, ReleasedMoments) else None
 
 
 def _found(results: Fitted, level: float) -> list[str]:
