@@ -208,7 +208,7 @@ def _laws(span: Span, points: int) -> _OutcomeLaws:
 
 @_kept
 def _parts(span: Span, points: int, counted: Span) -> tuple[Floats, Floats]:
-    """Return the shares of outcomes that these laws have in each of the parts of another span, and |p|^2 of each law."""
+    """Return the shares p of outcomes that these laws have in the parts of another span, and |p|^2 of each law."""
     laws = _one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)
     return _with_norms(np.vstack(laws))
 
