@@ -16,6 +16,7 @@ from discreet import (
     ReuseCov,
     release,
 )
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
@@ -34,6 +35,7 @@ def table(n=N):
     frame["pay"] = np.clip(20 + frame["age"] / 4 + 3 * (frame["sex"] == "M") + rng.normal(0, 4, n), 0, 100)
     frame["debt"] = np.clip(rng.normal(30, 5, n), 0, 100)
     frame["visits"] = np.clip(rng.poisson(np.exp(frame["age"] / 60)), 0, 20)
+    frame["age_group"] = np.array(["young", "middle", "old"])[np.digitize(frame["age"], [40, 65])]
     frame["ill"] = np.where(frame["pay"] + rng.normal(0, 5, n) > 35, "yes", "no")
     return frame
 
@@ -79,6 +81,7 @@ RELEASES = {
     "classes, two stages": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], stages=2),
     "classes, classical": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], covariance="classical"),
     "classes, rows": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], rows=N),
+    "three classes": lambda: of_model(DPLogisticRegression, "age_group", ["old", "young", "middle"]),
     "hinge": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"]),
     "counts": lambda: of_model(DPPoissonRegression, "visits", (0, 50)),
     "counts with exposure": lambda: exposed(),
@@ -197,6 +200,47 @@ def test_shares_that_are_none_are_found(shares, made):
     released = made("all products")
     said = replace(released.certificate, recipe={"name": "moments", "shares": shares})
     assert said.mismatch(released.values).subject == "list of events"
+
+
+def with_coordinates(certificate, place, change):
+    """The certificate with the coordinates of one event changed."""
+    events = list(certificate.events)
+    own = events[place].coordinates
+    events[place] = replace(events[place], coordinates=replace(own, **change(own)))
+    return replace(certificate, events=tuple(events))
+
+
+def turned(own):
+    """The same coordinates up to the sign of an axis."""
+    integers = own.P.integers
+    return {"P": replace(own.P, integers=(*integers[:-1], tuple(-q for q in integers[-1])))}
+
+
+def rounded(own):
+    """The same coordinates up to a rounding error."""
+    return {"radius": own.radius * (1 + 1e-8)}
+
+
+@pytest.mark.parametrize("name", ["classes", "classes, classical", "counts"])
+@pytest.mark.parametrize("change", [turned, rounded])
+def test_standard_errors_stand_in_the_coordinates_of_their_model(name, change, made):
+    """Those of the model are copied, so that not even an axis may point the other way."""
+    released = made(name)
+    certificate = released.certificate
+    last = len(certificate.events) - 1
+    for place in (last - 1, last):
+        found = with_coordinates(certificate, place, change).mismatch(released.values)
+        assert "other coordinates than those of the model" in found.why
+
+
+def test_linear_predictors_share_their_coordinates(made):
+    released = made("three classes")
+    certificate = released.certificate
+    places = [i for i, event in enumerate(certificate.events) if isinstance(event, ObjectiveEvent)]
+    assert len(places) == 3
+    for place in places:
+        found = with_coordinates(certificate, place, turned).mismatch(released.values)
+        assert "in different coordinates" in found.why
 
 
 def test_bounds_that_do_not_follow_from_counts_are_found(made):

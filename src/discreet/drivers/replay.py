@@ -187,11 +187,13 @@ class _Recorded(_FileAnswers):
             raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
-        own = event.coordinates
-        model = isinstance(question.coordinates, ModelCoordinates)
+        own, asked = event.coordinates, question.coordinates
+        model = isinstance(asked, ModelCoordinates)
         which = "the model" if model else f"stage {self._stage}"
-        if not is_close(own, question.coordinates):
+        if not is_close(own, asked):
             raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
+        if model and (own.P, own.radius) != (asked.P, asked.radius):  # copied from its objective, not computed again
+            raise Mismatch("stages", "standard errors were released in other coordinates than those of the model")
         stage = super()._staged(question, event)
         chosen: Sequence[int] = [0] * len(own.outcomes)
         if question.choose is not None:
@@ -208,6 +210,8 @@ class _Recorded(_FileAnswers):
 
     def _check_objectives(self, question: AskMinimisers, events: Sequence[ObjectiveEvent]) -> None:
         asked = question.event
+        if any(event.coordinates != events[0].coordinates for event in events):
+            raise Mismatch("stages", "the linear predictors of the model are in different coordinates")
         for event in events:
             own, expected = event.coordinates, asked.coordinates
             if own is None or expected is None or not is_close(own, expected):
