@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from discreet import (
+    OPS,
     Domain,
     DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegression,
+    ObjectivePerturbation,
     PrivateMoments,
     ReuseCov,
     release,
@@ -200,6 +202,26 @@ def test_shares_that_are_none_are_found(shares, made):
     released = made("all products")
     said = replace(released.certificate, recipe={"name": "moments", "shares": shares})
     assert said.mismatch(released.values).subject == "list of events"
+
+
+@pytest.mark.parametrize("name", ["a sample", "public outcomes"])
+def test_shares_of_no_statistic_are_found(name, made):
+    released = made(name)
+    own = released.certificate.recipe
+    assert set(own["shares"]) == {"gram", "cross", "squares"}
+    for shares in (own["shares"] | {"more": 0.0}, {"gram": 0.5, "cross": 0.5}):
+        said = replace(released.certificate, recipe=own | {"shares": shares})
+        assert said.mismatch(released.values).subject == said.mismatch().subject == "list of events"
+
+
+@pytest.mark.parametrize("name", ["draws", "perturbed objectives"])
+def test_a_recipe_that_certificates_do_not_name_is_found(name):
+    estimator = OPS if name == "draws" else ObjectivePerturbation
+    domain = Domain({"age": (0, 120), "pay": (0, 200)})
+    certificate = estimator(**PROMISE, domain=domain, rows=N).fit_source(FRAME, "pay", ["age"]).certificate_
+    assert certificate.recipe is None
+    assert certificate.mismatch() is None
+    assert replace(certificate, recipe={"name": name}).mismatch().subject == "list of events"
 
 
 def with_coordinates(certificate, place, change):

@@ -233,6 +233,11 @@ class Recipe:
         return {}
 
     @property
+    def entry(self) -> dict[str, Any] | None:
+        """The recipe's entry in a certificate; None if certificates do not name it."""
+        return {"name": self.name} | self.options if self.named else None
+
+    @property
     def price(self) -> dict[str, Any]:
         """The cost of the whole release, as `Session.charge` takes it."""
         return {"mu": self.facts.mu}
