@@ -224,6 +224,19 @@ def test_a_recipe_that_certificates_do_not_name_is_found(name):
     assert replace(certificate, recipe={"name": name}).mismatch().subject == "list of events"
 
 
+@pytest.mark.parametrize(
+    "name", ["counts, then moments", "bounds as declared", "several in one stage", "own shares", "a sample"]
+)
+def test_noise_that_no_value_decides_follows_from_the_recipe_without_values(name, made):
+    """A file of results holds none; its older versions are not compared, for they do not tell their shares."""
+    released = made(name)
+    gaussian = [i for i, e in enumerate(released.certificate.events) if isinstance(e, GaussianEvent)]
+    for place in gaussian:
+        forged = rescaled(released, {place: 1.001})
+        assert forged.mismatch().subject == "noise"
+        assert replace(forged, recipe=None, software="discreet 0.2.0").mismatch() is None
+
+
 def with_coordinates(certificate, place, change):
     """The certificate with the coordinates of one event changed."""
     events = list(certificate.events)

@@ -63,12 +63,19 @@ def replay(recipe: Recipe, events: Sequence[Event], values: Values, domain: Doma
     return _mismatch(recipe, _Recorded(events, values, domain))
 
 
-def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
-    """Compare a certificate without values with its recipe: only which statistics are listed, in which order.
+def outline(recipe: Recipe, events: Sequence[Event], *, noise: bool = False) -> Mismatch | None:
+    """Compare a certificate without values with its recipe: which statistics are listed, in which order.
 
     Questions are answered with values that a large table might have, and decisions are taken as the events tell.
+
+    Parameters
+    ----------
+    recipe, events : Recipe, sequence of events
+        As in `replay`.
+    noise : bool
+        Whether noise is compared, too, where no value decides it.
     """
-    return _mismatch(recipe.outlined(events), _Outlined(events))
+    return _mismatch(recipe.outlined(events), _Outlined(events, noise=noise and recipe.planned))
 
 
 def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
@@ -227,9 +234,15 @@ class _Recorded(_FileAnswers):
 
 
 class _Outlined(_FileAnswers):
-    """Answers with values that a large table might have, for the listed statistics."""
+    """Answers with values that a large table might have; noise is compared if it is asked for."""
+
+    def __init__(self, events: Sequence[Event], *, noise: bool) -> None:
+        super().__init__(events)
+        self._noise = noise
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
+        if self._noise:
+            _check_noise(question.blocks, event.blocks, event_words(event))
         return Noisy(event, [_plausible(block, BINS) for block in question.blocks])
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:

@@ -222,6 +222,8 @@ class Recipe:
     name: ClassVar[str]
     named: ClassVar[bool] = True
     """Whether certificates name the recipe and its options."""
+    planned: ClassVar[bool] = False
+    """Whether the noise of every question follows from public facts and options alone, whatever the answers are."""
 
     @abstractmethod
     def steps(self) -> Steps[Any]:

@@ -156,7 +156,8 @@ class Certificate(FileRecord):
         Parameters
         ----------
         values : sequence, optional
-            The noisy values that were released. Without them it is only compared which statistics are listed.
+            The noisy values that were released. Without them only the list of statistics is compared, and their noise
+            where no value decides it.
         """
         findings = self.check_costs()
         if (mismatch := self.mismatch(values)) is not None:
@@ -199,7 +200,7 @@ class Certificate(FileRecord):
                 return Mismatch("recipe", "the certificate names none, and releases of its version do")
             own = [recipe] if self.recipe is not None else recipe.guesses(self.events)
             if values is None or not own:
-                return outline(recipe, self.events)
+                return outline(recipe, self.events, noise=self.recipe is not None)
             found = [replay(guess, self.events, values, self.domain) for guess in own]
             return None if None in found else found[0]
         except (DiscreetError, ArithmeticError, ValueError, KeyError, IndexError, TypeError):
