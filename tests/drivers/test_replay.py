@@ -85,6 +85,7 @@ RELEASES = {
     "classes, rows": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], rows=N),
     "three classes": lambda: of_model(DPLogisticRegression, "age_group", ["old", "young", "middle"]),
     "hinge": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"]),
+    "hinge, two stages": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"], stages=2),
     "counts": lambda: of_model(DPPoissonRegression, "visits", (0, 50)),
     "counts with exposure": lambda: exposed(),
 }
@@ -266,6 +267,21 @@ def test_standard_errors_stand_in_the_coordinates_of_their_model(name, change, m
     for place in (last - 1, last):
         found = with_coordinates(certificate, place, change).mismatch(released.values)
         assert "other coordinates than those of the model" in found.why
+
+
+@pytest.mark.parametrize("name", ["hinge", "hinge, two stages", "classes, two stages", "counts"])
+def test_the_noise_of_a_model_uses_up_the_promise(name, made):
+    """More noise than the promise calls for is in no release, even where the model is the only one in coordinates."""
+    certificate = made(name).certificate
+    for factor, ok in ((1.0, True), (1.1, False)):
+        events = [
+            replace(event, scale=factor * event.scale, output=factor * event.output, tolerance=factor * event.tolerance)
+            if isinstance(event, ObjectiveEvent)
+            else event
+            for event in certificate.events
+        ]
+        found = [one.what for one in replace(certificate, events=tuple(events)).check_costs() if not one.ok]
+        assert found == [] if ok else "cost of all stages" in found
 
 
 def test_linear_predictors_share_their_coordinates(made):

@@ -33,7 +33,6 @@ from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, prin
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
-from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import EVENT
 from discreet.privacy.guarantee import Guarantee
@@ -338,8 +337,11 @@ _UNSPENT = 1e-3
 
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
-    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up."""
-    if not of_kind(StageEvent, events):
+    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up.
+
+    A model in coordinates of a stage does so, too, where no other stage is listed.
+    """
+    if all(event.rotated is None for event in events):
         return None
     if promise.epsilon > gdp.LIMIT:
         return f"no noise is calibrated to epsilon = {promise.epsilon:g}"
