@@ -7,15 +7,18 @@ import pandas as pd
 import pytest
 
 from discreet import (
+    OPS,
     Domain,
     DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegression,
+    ObjectivePerturbation,
     PrivateMoments,
     ReuseCov,
     release,
 )
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
@@ -34,6 +37,7 @@ def table(n=N):
     frame["pay"] = np.clip(20 + frame["age"] / 4 + 3 * (frame["sex"] == "M") + rng.normal(0, 4, n), 0, 100)
     frame["debt"] = np.clip(rng.normal(30, 5, n), 0, 100)
     frame["visits"] = np.clip(rng.poisson(np.exp(frame["age"] / 60)), 0, 20)
+    frame["age_group"] = np.array(["young", "middle", "old"])[np.digitize(frame["age"], [40, 65])]
     frame["ill"] = np.where(frame["pay"] + rng.normal(0, 5, n) > 35, "yes", "no")
     return frame
 
@@ -79,7 +83,9 @@ RELEASES = {
     "classes, two stages": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], stages=2),
     "classes, classical": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], covariance="classical"),
     "classes, rows": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], rows=N),
+    "three classes": lambda: of_model(DPLogisticRegression, "age_group", ["old", "young", "middle"]),
     "hinge": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"]),
+    "hinge, two stages": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"], stages=2),
     "counts": lambda: of_model(DPPoissonRegression, "visits", (0, 50)),
     "counts with exposure": lambda: exposed(),
 }
@@ -197,6 +203,95 @@ def test_shares_that_are_none_are_found(shares, made):
     released = made("all products")
     said = replace(released.certificate, recipe={"name": "moments", "shares": shares})
     assert said.mismatch(released.values).subject == "list of events"
+
+
+@pytest.mark.parametrize("name", ["a sample", "public outcomes"])
+def test_shares_of_no_statistic_are_found(name, made):
+    released = made(name)
+    own = released.certificate.recipe
+    assert set(own["shares"]) == {"gram", "cross", "squares"}
+    for shares in (own["shares"] | {"more": 0.0}, {"gram": 0.5, "cross": 0.5}):
+        said = replace(released.certificate, recipe=own | {"shares": shares})
+        assert said.mismatch(released.values).subject == said.mismatch().subject == "list of events"
+
+
+@pytest.mark.parametrize("name", ["draws", "perturbed objectives"])
+def test_a_recipe_that_certificates_do_not_name_is_found(name):
+    estimator = OPS if name == "draws" else ObjectivePerturbation
+    domain = Domain({"age": (0, 120), "pay": (0, 200)})
+    certificate = estimator(**PROMISE, domain=domain, rows=N).fit_source(FRAME, "pay", ["age"]).certificate_
+    assert certificate.recipe is None
+    assert certificate.mismatch() is None
+    assert replace(certificate, recipe={"name": name}).mismatch().subject == "list of events"
+
+
+@pytest.mark.parametrize(
+    "name", ["counts, then moments", "bounds as declared", "several in one stage", "own shares", "a sample"]
+)
+def test_noise_that_no_value_decides_follows_from_the_recipe_without_values(name, made):
+    """A file of results holds none; its older versions are not compared, for they do not tell their shares."""
+    released = made(name)
+    gaussian = [i for i, e in enumerate(released.certificate.events) if isinstance(e, GaussianEvent)]
+    for place in gaussian:
+        forged = rescaled(released, {place: 1.001})
+        assert forged.mismatch().subject == "noise"
+        assert replace(forged, recipe=None, software="discreet 0.2.0").mismatch() is None
+
+
+def with_coordinates(certificate, place, change):
+    """The certificate with the coordinates of one event changed."""
+    events = list(certificate.events)
+    own = events[place].coordinates
+    events[place] = replace(events[place], coordinates=replace(own, **change(own)))
+    return replace(certificate, events=tuple(events))
+
+
+def turned(own):
+    """The same coordinates up to the sign of an axis."""
+    integers = own.P.integers
+    return {"P": replace(own.P, integers=(*integers[:-1], tuple(-q for q in integers[-1])))}
+
+
+def rounded(own):
+    """The same coordinates up to a rounding error."""
+    return {"radius": own.radius * (1 + 1e-8)}
+
+
+@pytest.mark.parametrize("name", ["classes", "classes, classical", "counts"])
+@pytest.mark.parametrize("change", [turned, rounded])
+def test_standard_errors_stand_in_the_coordinates_of_their_model(name, change, made):
+    """Those of the model are copied, so that not even an axis may point the other way."""
+    released = made(name)
+    certificate = released.certificate
+    last = len(certificate.events) - 1
+    for place in (last - 1, last):
+        found = with_coordinates(certificate, place, change).mismatch(released.values)
+        assert "other coordinates than those of the model" in found.why
+
+
+@pytest.mark.parametrize("name", ["hinge", "hinge, two stages", "classes, two stages", "counts"])
+def test_the_noise_of_a_model_uses_up_the_promise(name, made):
+    """More noise than the promise calls for is in no release, even where the model is the only one in coordinates."""
+    certificate = made(name).certificate
+    for factor, ok in ((1.0, True), (1.1, False)):
+        events = [
+            replace(event, scale=factor * event.scale, output=factor * event.output, tolerance=factor * event.tolerance)
+            if isinstance(event, ObjectiveEvent)
+            else event
+            for event in certificate.events
+        ]
+        found = [one.what for one in replace(certificate, events=tuple(events)).check_costs() if not one.ok]
+        assert found == [] if ok else "cost of all stages" in found
+
+
+def test_linear_predictors_share_their_coordinates(made):
+    released = made("three classes")
+    certificate = released.certificate
+    places = [i for i, event in enumerate(certificate.events) if isinstance(event, ObjectiveEvent)]
+    assert len(places) == 3
+    for place in places:
+        found = with_coordinates(certificate, place, turned).mismatch(released.values)
+        assert "in different coordinates" in found.why
 
 
 def test_bounds_that_do_not_follow_from_counts_are_found(made):

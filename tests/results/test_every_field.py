@@ -50,7 +50,6 @@ FREE = [
     ("*:certificate.method", "as_*", SAME),
     ("*:certificate.rows", f"{NUMBERS} null number", DECLARED),
     *((f"*:certificate.recipe.{name}", "*", OPTION) for name in ("stages", "covariance")),
-    ("*results:certificate.recipe.shares*", NUMBERS, REST),
     ("*:certificate.declared", "null", DECLARED),
     ("*:certificate.declared.columns.?.*", NUMBERS, DECLARED),
     ("*:certificate.domain.columns.?.*", f"{NUMBERS} reversed", DECLARED),

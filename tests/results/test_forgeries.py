@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from described import assert_described
+from every_file import bodies
 from small_table import DOMAIN, people
 
 from discreet import (
@@ -448,6 +449,21 @@ def test_figures_that_follow_from_others_do(name, forge, honest, run, tmp_path):
     ran = run("check", "forged.json")
     assert ran.code == 2
     assert "contradicts itself" in ran.err
+
+
+@pytest.mark.parametrize("name", ["logistic", "counts"])
+def test_coefficients_follow_from_the_released_model_without_standard_errors(name, run, tmp_path):
+    body = bodies(name)["release"]
+    assert "not available" in body["inference"]
+    for twice in (False, True):
+        theta = body["certificate"]["events"][-1]["coordinates"]["theta"]
+        forged = [[2 * q for q in own] for own in theta["integers"]] if twice else theta["integers"]
+        written = json.loads(json.dumps(body))
+        written["certificate"]["events"][-1]["coordinates"]["theta"]["integers"] = forged
+        (tmp_path / "forged.json").write_text(json.dumps(written | {"sha256": digest(written)}))
+        ran = run("check", "forged.json")
+        assert ran.code == int(twice)
+        assert ("the coefficients do not follow from the released values" in ran.out) == twice
 
 
 def test_a_huge_cost_is_told_and_not_an_error(honest, run, tmp_path):

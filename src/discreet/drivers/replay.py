@@ -63,12 +63,19 @@ def replay(recipe: Recipe, events: Sequence[Event], values: Values, domain: Doma
     return _mismatch(recipe, _Recorded(events, values, domain))
 
 
-def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
-    """Compare a certificate without values with its recipe: only which statistics are listed, in which order.
+def outline(recipe: Recipe, events: Sequence[Event], *, noise: bool = False) -> Mismatch | None:
+    """Compare a certificate without values with its recipe: which statistics are listed, in which order.
 
     Questions are answered with values that a large table might have, and decisions are taken as the events tell.
+
+    Parameters
+    ----------
+    recipe, events : Recipe, sequence of events
+        As in `replay`.
+    noise : bool
+        Whether noise is compared, too, where no value decides it.
     """
-    return _mismatch(recipe.outlined(events), _Outlined(events))
+    return _mismatch(recipe.outlined(events), _Outlined(events, noise=noise and recipe.planned))
 
 
 def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
@@ -187,11 +194,13 @@ class _Recorded(_FileAnswers):
             raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
-        own = event.coordinates
-        model = isinstance(question.coordinates, ModelCoordinates)
+        own, asked = event.coordinates, question.coordinates
+        model = isinstance(asked, ModelCoordinates)
         which = "the model" if model else f"stage {self._stage}"
-        if not is_close(own, question.coordinates):
+        if not is_close(own, asked):
             raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
+        if model and (own.P, own.radius) != (asked.P, asked.radius):  # copied from its objective, not computed again
+            raise Mismatch("stages", "standard errors were released in other coordinates than those of the model")
         stage = super()._staged(question, event)
         chosen: Sequence[int] = [0] * len(own.outcomes)
         if question.choose is not None:
@@ -208,6 +217,8 @@ class _Recorded(_FileAnswers):
 
     def _check_objectives(self, question: AskMinimisers, events: Sequence[ObjectiveEvent]) -> None:
         asked = question.event
+        if any(event.coordinates != events[0].coordinates for event in events):
+            raise Mismatch("stages", "the linear predictors of the model are in different coordinates")
         for event in events:
             own, expected = event.coordinates, asked.coordinates
             if own is None or expected is None or not is_close(own, expected):
@@ -223,9 +234,15 @@ class _Recorded(_FileAnswers):
 
 
 class _Outlined(_FileAnswers):
-    """Answers with values that a large table might have, for the listed statistics."""
+    """Answers with values that a large table might have; noise is compared if it is asked for."""
+
+    def __init__(self, events: Sequence[Event], *, noise: bool) -> None:
+        super().__init__(events)
+        self._noise = noise
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
+        if self._noise:
+            _check_noise(question.blocks, event.blocks, event_words(event))
         return Noisy(event, [_plausible(block, BINS) for block in question.blocks])
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:

@@ -140,7 +140,7 @@ class Session:
         self.__refuse_known(None)
         promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"
-        told = None if recipe is None else {"name": recipe.name} | recipe.options
+        told = None if recipe is None else recipe.entry
         certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared, recipe=told)
         if promise.status == "verified" and not all(finding.ok for finding in certificate.check_costs()):
             raise GuaranteeError(

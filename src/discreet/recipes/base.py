@@ -222,6 +222,8 @@ class Recipe:
     name: ClassVar[str]
     named: ClassVar[bool] = True
     """Whether certificates name the recipe and its options."""
+    planned: ClassVar[bool] = False
+    """Whether the noise of every question follows from public facts and options alone, whatever the answers are."""
 
     @abstractmethod
     def steps(self) -> Steps[Any]:
@@ -231,6 +233,11 @@ class Recipe:
     def options(self) -> dict[str, Any]:
         """Options that the certificate states besides the recipe's name; the rest follows from the listed events."""
         return {}
+
+    @property
+    def entry(self) -> dict[str, Any] | None:
+        """The recipe's entry in a certificate; None if certificates do not name it."""
+        return {"name": self.name} | self.options if self.named else None
 
     @property
     def price(self) -> dict[str, Any]:

@@ -135,4 +135,4 @@ def recipe_of(method: str, facts: Facts, events: Sequence[Event], told: Mapping[
         The name of the recipe and its options; certificates of older versions have none.
     """
     found = (read(facts, events, told or {}) for read in readers(method))
-    return next((recipe for recipe in found if recipe and told in (None, {"name": recipe.name} | recipe.options)), None)
+    return next((recipe for recipe in found if recipe and told in (None, recipe.entry)), None)

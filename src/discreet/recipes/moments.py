@@ -38,6 +38,7 @@ class Fixed(Recipe):
     listed_events: tuple[BlockEvent, ...] = ()
 
     name: ClassVar[str] = "as printed"
+    planned: ClassVar[bool] = True
 
     @cached_property
     def events(self) -> tuple[BlockEvent, ...]:
@@ -140,6 +141,7 @@ class Counted(Recipe):
     target: str
 
     name: ClassVar[str] = "counts, then moments"
+    planned: ClassVar[bool] = True
 
     def steps(self) -> Steps[Narrowed]:
         """Count the outcome, narrow its bounds, and release the moments with what is left of mu^2."""

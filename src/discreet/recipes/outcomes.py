@@ -83,7 +83,7 @@ class ManyOutcomes(Fixed):
         shares = options.get("shares")
         if shares is None:
             return cls(facts, own)
-        if not are_shares(shares) or not {"gram", "cross"} <= shares.keys():
+        if not are_shares(shares) or shares.keys() != {"gram", "cross", "squares"}:
             return None
         cross = next(block for block in own[-1].blocks if block.statistic == "cross")
         norm = next((event.norm for event in of_kind(PublicOutcomesEvent, own)), None)

@@ -33,7 +33,6 @@ from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, Miss
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
-from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import EVENT
 from discreet.privacy.guarantee import Guarantee
@@ -156,7 +155,8 @@ class Certificate(FileRecord):
         Parameters
         ----------
         values : sequence, optional
-            The noisy values that were released. Without them it is only compared which statistics are listed.
+            The noisy values that were released. Without them only the list of statistics is compared, and their noise
+            where no value decides it.
         """
         findings = self.check_costs()
         if (mismatch := self.mismatch(values)) is not None:
@@ -199,7 +199,7 @@ class Certificate(FileRecord):
                 return Mismatch("recipe", "the certificate names none, and releases of its version do")
             own = [recipe] if self.recipe is not None else recipe.guesses(self.events)
             if values is None or not own:
-                return outline(recipe, self.events)
+                return outline(recipe, self.events, noise=self.recipe is not None)
             found = [replay(guess, self.events, values, self.domain) for guess in own]
             return None if None in found else found[0]
         except (DiscreetError, ArithmeticError, ValueError, KeyError, IndexError, TypeError):
@@ -337,8 +337,11 @@ _UNSPENT = 1e-3
 
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
-    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up."""
-    if not of_kind(StageEvent, events):
+    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up.
+
+    A model in coordinates of a stage does so, too, where no other stage is listed.
+    """
+    if all(event.rotated is None for event in events):
         return None
     if promise.epsilon > gdp.LIMIT:
         return f"no noise is calibrated to epsilon = {promise.epsilon:g}"

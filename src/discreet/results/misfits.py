@@ -94,16 +94,26 @@ def _differs(saved: Results) -> str | None:
     """
     if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
-    released, found = saved.released, infer_model(saved.released)
-    own = saved.joint
-    if isinstance(found, Unavailable) or isinstance(own, Unavailable):
-        same = found == own
+    why = _other_errors(saved)
+    return _other_coefficients(saved) if why is None else why
+
+
+def _other_errors(saved: Results) -> str | None:
+    """Say how standard errors differ from those of the released values, if they do."""
+    own, again = saved.joint, infer_model(saved.released)
+    if isinstance(again, Unavailable) or isinstance(own, Unavailable):
+        same = again == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
-    again = found
     sizes = zip((own.df, own.tails, own.score_noise), (again.df, again.tails, again.score_noise), strict=True)
     same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
     if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
         return "the standard errors do not follow from the released values"
+    return None
+
+
+def _other_coefficients(saved: Results) -> str | None:
+    """Say that coefficients do not follow from the stage at the model, if there is one and they do not."""
+    released = saved.released
     stage = model_stage(released)
     if stage is None:
         return None
