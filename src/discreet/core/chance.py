@@ -25,24 +25,13 @@ def spectral(d: int, diagonal: float, off: float) -> float:
     With sd s off the diagonal and sqrt(2) s on it, the largest eigenvalue is at most 2 s sqrt(d) on average, and a
     function of the noise with Lipschitz constant sqrt(2) s; it exceeds s (2 sqrt(d) + sqrt(2) t) with a probability of
     at most exp(-t^2/2). Less noise in some entries raises neither, and the least eigenvalue has the same law.
-
-    Examples
-    --------
-    >>> round(spectral(1, 1.0, 0.7071), 2), round(spectral(100, 1.0, 0.7071), 2)
-    (25.41, 38.14)
     """
     s = max(off, diagonal / math.sqrt(2))
     return s * (2 * math.sqrt(d) + math.sqrt(2) * _TAIL)
 
 
 def length(d: int, sd: float) -> float:
-    """Bound the norm of d Gaussian values: sd (sqrt(d) + t), exceeded with probability at most exp(-t^2/2).
-
-    Examples
-    --------
-    >>> length(4, 1.0)
-    26.0
-    """
+    """Bound the norm of d Gaussian values: sd (sqrt(d) + t), exceeded with probability at most exp(-t^2/2)."""
     return sd * (math.sqrt(d) + _TAIL)
 
 
@@ -50,11 +39,6 @@ def most_sampled(taken: float, rate: float) -> float:
     """Bound the number of rows, given a bound on a Poisson sample of them at a known rate.
 
     A binomial number of mean m is below s with a probability of at most exp(-(m - s)^2/(2 m)).
-
-    Examples
-    --------
-    >>> round(most_sampled(1000.0, 0.5))
-    4200
     """
     half = _TAIL**2 / 2
     return (taken + half + math.sqrt(half**2 + 2 * half * max(taken, 0.0))) / rate

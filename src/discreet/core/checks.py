@@ -51,26 +51,14 @@ def shown(value: Any) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return a hint if a name resembles a known one, else an empty text.
-
-    Examples
-    --------
-    >>> meant("incme", ["age", "income"]), meant("Age", ["age"]), meant("x", ["age"])
-    (" Did you mean 'income'?", " Did you mean 'age'?", '')
-    """
+    """Return a hint if a name resembles a known one, else an empty text."""
     by_letters = {other.casefold().strip(): other for other in known}
     close = get_close_matches(name.casefold().strip(), by_letters, 1, 0.7)
     return f" Did you mean {by_letters[close[0]]!r}?" if close else ""
 
 
 def positive(name: str, value: Any) -> float:
-    """Return a value as a float if it is a finite real number above zero, else raise.
-
-    Examples
-    --------
-    >>> positive("rho", 0.5)
-    0.5
-    """
+    """Return a value as a float if it is a finite real number above zero, else raise."""
     if not is_real(value) or not math.isfinite(value) or value <= 0:
         raise ParameterError(f"{name} must be a finite number above 0, got {shown(value)}.")
     return float(value)
@@ -153,13 +141,7 @@ def delta(value: Any, rows: int | None = None) -> float:
 
 
 def repeated(names: Sequence[str]) -> str | None:
-    """Return the first name that occurs more than once, or None.
-
-    Examples
-    --------
-    >>> repeated(["a", "b", "a"])
-    'a'
-    """
+    """Return the first name that occurs more than once, or None."""
     if len(set(names)) == len(names):
         return None
     counts = Counter(names)

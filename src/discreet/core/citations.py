@@ -13,17 +13,7 @@ from discreet.core.old_keywords import warn_caller
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, or the code of its authors.
-
-    Parameters
-    ----------
-    key : str
-        Author and year: its name in ``published=``, certificates and files.
-    mark : str
-        Its shelf mark: its name in versions before 0.3.
-    authors, year, title
-        The citation.
-    """
+    """A paper, or the code of its authors: its key in ``published=``, its shelf mark, and the citation."""
 
     key: str
     mark: str
@@ -73,13 +63,7 @@ _KEYS = {paper.mark: paper.key for paper in PAPERS}
 
 
 def key_of(value: Any) -> Any:
-    """Return the key of a paper, given its key or shelf mark; any other value is returned unchanged.
-
-    Examples
-    --------
-    >>> key_of("000-code"), key_of("wang2018-code"), key_of(None)
-    ('wang2018-code', 'wang2018-code', None)
-    """
+    """Return the key of a paper, given its key or shelf mark; any other value is returned unchanged."""
     return _KEYS.get(value, value) if isinstance(value, str) else value
 
 
@@ -95,24 +79,12 @@ def is_known(name: str) -> bool:
 
 
 def as_published(method: str, key: str | None) -> str:
-    """Return the name of a method with the published constants of a paper, as in certificates.
-
-    Examples
-    --------
-    >>> as_published("AdaSSP", "piazza2021"), as_published("AdaSSP", None)
-    ('AdaSSP as published in piazza2021', 'AdaSSP')
-    """
+    """Return the name of a method with the published constants of a paper, as in certificates."""
     return method if key is None else f"{method}{_PUBLISHED}{key}"
 
 
 def method_and_paper(method: str) -> tuple[str, str | None]:
-    """Return the method that a certificate names, and the key of the paper whose constants it uses, if any.
-
-    Examples
-    --------
-    >>> method_and_paper("AdaSSP as published in 003"), method_and_paper("AdaSSP as published in piazza2021")
-    (('AdaSSP', 'piazza2021'), ('AdaSSP', 'piazza2021'))
-    """
+    """Return the method that a certificate names, and the key of the paper whose constants it uses, if any."""
     name, published, paper = method.partition(_PUBLISHED)
     return name, key_of(paper) if published else None
 

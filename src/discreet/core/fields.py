@@ -25,17 +25,7 @@ def same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class FieldKind:
-    """A kind of values: its JSON schema, check, reader and writer; `core.field_kinds` lists the kinds.
-
-    Parameters
-    ----------
-    schema : dict
-        The JSON schema of the values.
-    fits : callable
-        Whether a JSON value is of this kind.
-    read, write : callable
-        Functions from a JSON value to the value in memory, and back.
-    """
+    """A kind of values: JSON schema, check, reader and writer of JSON values; `core.field_kinds` lists the kinds."""
 
     schema: dict[str, Any]
     fits: Callable[[Any], bool] = lambda value: True
@@ -55,34 +45,16 @@ class FieldKind:
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a file.
-
-    Parameters
-    ----------
-    kind, words : FieldKind, str
-        The kind of its values, and its description.
-    attribute : str
-        The attribute that holds its value, such as "unit.person"; the field's name by default.
-    absent : object, optional
-        The default: its value where the field is missing. It is not written.
-    old : bool
-        Whether it is always written, and missing only in old files.
-    beside : str
-        An attribute; the field is written only where that is not None.
-    derived : bool
-        Whether it follows from other fields: it is written and compared, but not read.
-    since : int
-        The first version of files that has it.
-    """
+    """One field of a file."""
 
     kind: FieldKind
     words: str = ""
-    attribute: str = ""
-    absent: Any = REQUIRED
-    old: bool = False
-    beside: str = ""
-    derived: bool = False
-    since: int = 1
+    attribute: str = ""  # that holds its value, as "unit.person"; the field's name by default
+    absent: Any = REQUIRED  # its value where the field is missing; it is not written
+    old: bool = False  # always written, and missing only in old files
+    beside: str = ""  # an attribute; the field is written only where that is not None
+    derived: bool = False  # follows from other fields: it is written and compared, but not read
+    since: int = 1  # the first version of files that has it
 
     def is_written(self, thing: Any) -> bool:
         """Whether the field is written for this object."""
@@ -123,25 +95,7 @@ def defined(name: str, kind: FieldKind, words: str = "") -> FieldKind:
 class Fields:
     """The fields of a class, in the order in which they are written.
 
-    Parameters
-    ----------
-    name, words : str
-        Its name and its description in the JSON schema.
-    wrong : str
-        The error for a value of another kind; {name} stands for the name of the field.
-    **fields : FieldKind or Field
-        The fields by name.
-
-    Examples
-    --------
-    >>> word = FieldKind({"type": "string"}, lambda value: isinstance(value, str))
-    >>> person = Fields("person", "Somebody.", name=word("How they are called."), title=word(absent=""))
-    >>> person.read({"name": "Ada"}), person.schema["required"]
-    ({'name': 'Ada', 'title': ''}, ['name'])
-    >>> person.read({"name": 1})
-    Traceback (most recent call last):
-    ...
-    discreet.errors.FileFormatError: it is damaged, its parts do not fit together: name is of another kind.
+    `wrong` is the error for a value of another kind; {name} stands for the name of the field.
     """
 
     def __init__(
@@ -159,11 +113,8 @@ class Fields:
 
     def write(self, thing: Any) -> dict[str, Any]:
         """Return the fields of an object, JSON-ready."""
-        return {
-            key: one.kind.write(attrgetter(one.attribute)(thing))
-            for key, one in self.rows.items()
-            if one.is_written(thing)
-        }
+        rows = {key: one for key, one in self.rows.items() if one.is_written(thing)}
+        return {key: one.kind.write(attrgetter(one.attribute)(thing)) for key, one in rows.items()}
 
     def read(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of all fields except derived ones, by attribute; refuse values of another kind."""
@@ -226,19 +177,7 @@ class FileRecord(Written):
 
 
 class DocumentFields(Fields):
-    """The fields of a document, besides its kind, version and digest.
-
-    Parameters
-    ----------
-    kind, words : str
-        The kind that the file states, and its description.
-    versions : tuple of int
-        Versions that can be read.
-    name : str
-        Its name in the JSON schema; by default the kind.
-    **fields : FieldKind or Field
-        The table.
-    """
+    """The fields of a document, besides its kind, version and digest; `versions` are those that can be read."""
 
     def __init__(
         self, kind: str, words: str, versions: tuple[int, ...], name: str = "", /, **fields: FieldKind | Field

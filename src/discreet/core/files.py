@@ -117,15 +117,7 @@ def write_document(path: str | Path, body: dict[str, Any], *, overwrite: bool = 
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON file that was read once, so that its content and its signature are checked on the same bytes.
-
-    Parameters
-    ----------
-    path : Path
-        Its path.
-    body : object
-        Its content.
-    """
+    """A JSON file that was read once, so that its content and its signature are checked on the same bytes."""
 
     path: Path
     body: Any
@@ -151,7 +143,8 @@ class Document:
     @property
     def kind(self) -> str | None:
         """The kind that the document declares, or None."""
-        return kind_of(self.body)
+        kind = self.body.get("kind") if isinstance(self.body, dict) else None
+        return kind if isinstance(kind, str) else None
 
 
 Source = str | Path | Document
@@ -206,12 +199,6 @@ def read_document(source: Source, kind: str, versions: tuple[int, ...]) -> dict[
         )
     whole: dict[str, Any] = body
     return whole
-
-
-def kind_of(body: Any) -> str | None:
-    """Return the kind that a document declares, or None."""
-    kind = body.get("kind") if isinstance(body, dict) else None
-    return kind if isinstance(kind, str) else None
 
 
 def _is_whole(body: dict[str, Any]) -> bool:

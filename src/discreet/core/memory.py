@@ -12,14 +12,7 @@ _SYSTEM = Path("/proc/meminfo")
 
 
 def available() -> int | None:
-    """Return the bytes available to this process, on the machine or in its container, or None if unknown.
-
-    Examples
-    --------
-    >>> found = available()
-    >>> found is None or found > 0
-    True
-    """
+    """Return the bytes available to this process, on the machine or in its container, or None if unknown."""
     found = list[int]()
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = _SYSTEM.read_text(encoding="ascii").splitlines()
@@ -33,16 +26,7 @@ def available() -> int | None:
 def refuse_beyond(needed: float, what: str, remedy: str) -> None:
     """Refuse a computation that needs more memory than is available.
 
-    Parameters
-    ----------
-    needed : float
-        Bytes, computed from public facts alone.
-    what, remedy : str
-        The computation, as the beginning of a sentence; and the remedy, as a sentence.
-
-    Examples
-    --------
-    >>> refuse_beyond(8e3, "A small model", "Nothing need be done.")
+    `needed` are bytes, computed from public facts alone; `what` begins a sentence, and `remedy` is one.
     """
     there = available()
     if there is not None and needed > there:
@@ -52,11 +36,5 @@ def refuse_beyond(needed: float, what: str, remedy: str) -> None:
 
 
 def spelled(size: float) -> str:
-    """Return a number of bytes as readable text.
-
-    Examples
-    --------
-    >>> spelled(2.34e9), spelled(5e6)
-    ('2.3 GB', '5.0 MB')
-    """
+    """Return a number of bytes as readable text."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

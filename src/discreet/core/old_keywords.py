@@ -36,17 +36,7 @@ def tell_renamed(names: Mapping[str, str]) -> None:
 
 
 def renamed(**names: str) -> Callable[[F], F]:
-    """Let a function accept old names of its keywords, and warn of them.
-
-    Examples
-    --------
-    >>> @renamed(penalty="alpha")
-    ... def fit(alpha=None): return alpha
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
-    ...     fit(penalty=0.5), str(told[0].message)[:31]
-    (0.5, 'penalty= is called alpha= now. ')
-    """
+    """Let a function accept old names of its keywords, and warn of them."""
 
     def accepting(function: F) -> F:
         @functools.wraps(function)

@@ -1,8 +1,8 @@
-"""Placeholders for a value that is computed on first use, or that is not available."""
+"""Values that are computed on first use, and placeholders for numbers that are not available."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
@@ -10,18 +10,11 @@ from discreet.core.fields import FieldKind, defined
 from discreet.errors import FileFormatError, NotReleasedError, printable
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 class Later(Generic[T]):
-    """The result of a function that is called once, when the value is first needed; pickles as the value.
-
-    Examples
-    --------
-    >>> answer = Later(lambda: print("thinking") or 42)
-    >>> answer(), answer()
-    thinking
-    (42, 42)
-    """
+    """The result of a function that is called once, when the value is first needed; pickles as the value."""
 
     def __init__(self, find: Callable[[], T]) -> None:
         self._find: Callable[[], T] | None = find
@@ -40,6 +33,17 @@ class Later(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, tuple[T]]:
         return Later.of, (self(),)
+
+
+class Remembered(dict[K, T]):
+    """A mapping whose values are computed on first access."""
+
+    def __init__(self, compute: Callable[[K], T]) -> None:
+        self._compute = compute
+
+    def __missing__(self, key: K) -> T:
+        value = self[key] = self._compute(key)
+        return value
 
 
 @dataclass(frozen=True)
@@ -76,26 +80,16 @@ class Unavailable:
     def __bool__(self) -> bool:
         return False
 
-    def refuse(self) -> NoReturn:
+    def refuse(self, *args: Any, **options: Any) -> NoReturn:
         """Raise the reason."""
         raise NotReleasedError(self.reason)
 
-    def __float__(self) -> float:
-        self.refuse()
-
-    def __getitem__(self, key: Any) -> NoReturn:
-        self.refuse()
+    __float__ = __getitem__ = __iter__ = __array__ = refuse
 
     if not TYPE_CHECKING:  # type checkers should flag uses of a number that may be missing
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(name if name.startswith("_") else f"This is {self}: {printable(self.reason)}")
-
-    def __iter__(self) -> NoReturn:
-        self.refuse()
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self.refuse()
 
     def to_dict(self) -> dict[str, str]:
         """A JSON-ready description."""

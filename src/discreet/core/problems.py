@@ -12,22 +12,7 @@ MOST = 20
 
 
 class Problems:
-    """Errors collected in order, to be raised together.
-
-    Examples
-    --------
-    >>> from discreet.errors import DomainError
-    >>> problems = Problems()
-    >>> for name in ("a", "b"):
-    ...     with problems.met():
-    ...         raise DomainError(f"Column {name!r}: bounds are missing.")
-    >>> problems.tell()
-    Traceback (most recent call last):
-        ...
-    discreet.errors.DomainError: 2 problems:
-    - Column 'a': bounds are missing.
-    - Column 'b': bounds are missing.
-    """
+    """Errors collected in order, to be raised together."""
 
     def __init__(self) -> None:
         self._errors: list[DiscreetError] = []
@@ -49,15 +34,11 @@ class Problems:
 
     def tell(self) -> None:
         """Raise the collected errors, if any: one as it is, several as one error of the first one's class."""
-        lines = list(dict.fromkeys(line.removeprefix("- ") for error in self._errors for line in _lines(error)))
+        told = (line for error in self._errors for line in error.args if not line.endswith(" problems:"))
+        lines = list(dict.fromkeys(line.removeprefix("- ") for line in told))
         if not lines:
             return
         if len(lines) == 1 or len(self._errors) == 1:
             raise self._errors[0] from None
         more = ["- ... and more"] if len(lines) > MOST else []
         raise type(self._errors[0])(f"{len(lines)} problems:", *(f"- {line}" for line in lines[:MOST]), *more) from None
-
-
-def _lines(error: DiscreetError) -> list[str]:
-    """Return the lines of an error, without the heading that counts them."""
-    return [line for line in error.args if not line.endswith(" problems:")]

@@ -26,13 +26,6 @@ class Scratch:
 
     It is removed with this object. A killed process leaves it behind unlocked, and whoever makes the next one removes
     it.
-
-    Examples
-    --------
-    >>> with Scratch() as folder:
-    ...     _ = (folder / "rows").write_text("private")
-    >>> folder.exists()
-    False
     """
 
     def __init__(self) -> None:

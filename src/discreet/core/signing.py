@@ -60,15 +60,7 @@ Ask = Callable[[], str]
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature as its file holds it.
-
-    Parameters
-    ----------
-    public_key : bytes
-        The key that it claims to be made with.
-    value : bytes
-        The signature itself.
-    """
+    """A signature as its file holds it, and the public key that it claims to be made with."""
 
     public_key: bytes
     value: bytes
@@ -116,24 +108,12 @@ class Verdict:
 
 
 def fingerprint(public_key: bytes) -> str:
-    """Return the fingerprint of a public key.
-
-    Examples
-    --------
-    >>> fingerprint(bytes(32))[:16]
-    'sha256:66687aadf'
-    """
+    """Return the fingerprint of a public key."""
     return f"sha256:{hashlib.sha256(public_key).hexdigest()}"
 
 
 def beside(path: str | Path) -> Path:
-    """Return the path of a document's signature.
-
-    Examples
-    --------
-    >>> beside("people.release.json").name
-    'people.release.json.sig'
-    """
+    """Return the path of a document's signature."""
     path = Path(path)
     return path.with_name(path.name + ENDING)
 
@@ -235,9 +215,7 @@ def _private_key(path: Path, ask: Ask | None) -> Any:
             f"{path.name} is not a private key in PEM, is damaged, or has another passphrase. "
             "`discreet sign --new-key NAME` makes one."
         ) from None
-    if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise FileFormatError(f"{path.name} is a key of another kind: signatures are made with {ALGORITHM} keys.")
-    return key
+    return _of_kind(key, ed25519.Ed25519PrivateKey, path)
 
 
 def _public_key(path: Path) -> bytes:
@@ -253,10 +231,14 @@ def _public_key(path: Path) -> bytes:
         key = serialization.load_pem_public_key(content)
     except Exception:  # a damaged key fails in many ways
         raise FileFormatError(f"{path.name} is not a public key in PEM, or is damaged.") from None
-    if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise FileFormatError(f"{path.name} is a key of another kind: signatures are made with {ALGORITHM} keys.")
-    raw: bytes = key.public_bytes_raw()
+    raw: bytes = _of_kind(key, ed25519.Ed25519PublicKey, path).public_bytes_raw()
     return raw
+
+
+def _of_kind(key: Any, kind: type, path: Path) -> Any:
+    if not isinstance(key, kind):
+        raise FileFormatError(f"{path.name} is a key of another kind: signatures are made with {ALGORITHM} keys.")
+    return key
 
 
 def _package() -> tuple[ModuleType, ModuleType]:

@@ -27,7 +27,7 @@ from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints
 from discreet.core.field_kinds import ABOVE_0, NAMES, many, record, whole
 from discreet.core.fields import FieldKind, Fields, FileRecord
-from discreet.core.remembered import Remembered
+from discreet.core.placeholders import Remembered
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import MOST_ROWS

@@ -15,8 +15,8 @@ from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
 from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, by_name, choice, record
 from discreet.core.fields import Fields, Written
+from discreet.core.placeholders import Remembered
 from discreet.core.problems import Problems
-from discreet.core.remembered import Remembered
 from discreet.domain.columns import array_columns, norm_columns_of, parse_column, unbounded
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
