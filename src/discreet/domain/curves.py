@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -34,21 +34,6 @@ MOST_PARTS = 30
 _STEP = 2.0**-40  # the ranges of polynomials are rounded to it, outwards but for a hundredth
 
 
-class Curve(Protocol):
-    """A function of one number."""
-
-    @property
-    def values(self) -> Callable[[Floats], Floats]:
-        """Evaluate the function, element by element."""
-
-    @property
-    def polynomials(self) -> int:
-        """The number of polynomials that are not constant; 1 if there is none."""
-
-    def over(self, low: float, high: float) -> Bounds:
-        """Return the range of the function between two values of its argument."""
-
-
 @dataclass(frozen=True)
 class Monotone:
     """An increasing curve; `slack` bounds how far its computed values may fall below that."""
@@ -67,14 +52,8 @@ class Monotone:
 class Pieces:
     """A curve of polynomials between breaks.
 
-    Parameters
-    ----------
-    breaks : array
-        Where one polynomial ends and the next begins, in order: m of them between m + 1 polynomials.
-    origins, widths : array
-        Each polynomial is one of t = (x - origin)/width.
-    coefficients : array
-        One line a polynomial, the highest power of t first.
+    Between m breaks, in order, are m + 1 polynomials of t = (x - origin)/width, a line of coefficients each, the
+    highest power of t first.
 
     Examples
     --------
@@ -127,6 +106,8 @@ class Pieces:
         return np.array(points)
 
 
+Curve = Monotone | Pieces
+
 # -------------------------------------------------------------------- the functions
 
 
@@ -165,8 +146,7 @@ def _exp(bounds: Bounds) -> list[Curve]:
 
 def _center(bounds: Bounds, at: float | None = None) -> list[Curve]:
     """Subtract the middle of the bounds, or a constant."""
-    c = _number("at", bounds[0] / 2 + bounds[1] / 2 if at is None else at)
-    return [Monotone(lambda x: x - c)]
+    return _scale(bounds, at, 1.0)
 
 
 def _scale(bounds: Bounds, at: float | None = None, by: float | None = None) -> list[Curve]:
@@ -213,14 +193,10 @@ def _cr(bounds: Bounds, knots: Any = None, df: float | None = None) -> list[Curv
     curves: list[Curve] = []
     for j in range(1, len(breaks)):
         pieces = spline.c[:, :, j].T
-        slopes = [(0.0, 0.0, float(spline(end, 1)[j]), float(breaks[i] == breaks[j])) for i, end in _ends(breaks)]
+        slopes = [(0.0, 0.0, float(spline(end, 1)[j]), float(end == breaks[j])) for end in breaks[[0, -1]]]
         c = np.array([slopes[0], *pieces, slopes[1]])  # straight beyond the bounds
         curves.append(_joined(breaks, [breaks[0], *breaks], c))
     return curves
-
-
-def _ends(breaks: Floats) -> list[tuple[int, float]]:
-    return [(0, float(breaks[0])), (len(breaks) - 1, float(breaks[-1]))]
 
 
 def _joined(breaks: Floats, origins: Any, coefficients: Floats) -> Curve:
@@ -272,13 +248,7 @@ def options(name: str, places: Sequence[Any], named: Mapping[str, Any]) -> Optio
 
 
 def written(name: str, options: Options) -> str:
-    """Return the options as a formula writes them, after the argument.
-
-    Examples
-    --------
-    >>> written("bs", (("knots", (30.0, 45.5)), ("degree", 2.0)))
-    ', knots=[30, 45.5], degree=2'
-    """
+    """Return the options as a formula writes them, after the argument."""
     names = list(inspect.signature(FUNCTIONS[name]).parameters)[1:]
     by_place = name in _BY_PLACE and [key for key, _ in options] == names[: len(options)]
     return "".join(f", {_shown(value)}" if by_place else f", {key}={_shown(value)}" for key, value in options)

@@ -28,13 +28,7 @@ _TAYLOR = tuple(1 / math.factorial(j) for j in range(14, 1, -1))
 
 
 def log(x: Floats) -> Floats:
-    """Compute the natural logarithm; NaN where there is none, at 0 too.
-
-    Examples
-    --------
-    >>> log(np.array([1.0, 2.0, 0.0])).tolist()
-    [0.0, 0.6931471805599453, nan]
-    """
+    """Compute the natural logarithm; NaN where there is none, at 0 too."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         m, e = np.frexp(x)
         small = m < math.sqrt(0.5)
@@ -47,13 +41,7 @@ def log(x: Floats) -> Floats:
 
 
 def log1p(x: Floats) -> Floats:
-    """Compute log(1 + x), accurate for small x too.
-
-    Examples
-    --------
-    >>> log1p(np.array([0.0, 1e-20, -1.0])).tolist()
-    [0.0, 1e-20, nan]
-    """
+    """Compute log(1 + x), accurate for small x too."""
     with np.errstate(invalid="ignore", divide="ignore"):
         u = 1.0 + x
         result: Floats = log(u) + (x - (u - 1.0)) / u
@@ -61,13 +49,7 @@ def log1p(x: Floats) -> Floats:
 
 
 def exp(x: Floats) -> Floats:
-    """Compute the exponential; infinite where no float can hold it.
-
-    Examples
-    --------
-    >>> exp(np.array([0.0, -900.0, 900.0])).tolist()
-    [1.0, 0.0, inf]
-    """
+    """Compute the exponential; infinite where no float can hold it."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         k = np.rint(np.clip(x, -800.0, 800.0) * (1 / math.log(2)))
         r = (x - k * _LN2_HIGH) - k * _LN2_LOW

@@ -22,13 +22,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain.curves import SEVERAL, Bounds, Curve, Options, constant, curves, written
 from discreet.errors import DomainError
+
+if TYPE_CHECKING:
+    from discreet.domain.kinds.base import Column
 
 Range = tuple[Fraction, Fraction]
 
@@ -40,23 +43,14 @@ _LARGEST = Fraction(2) ** 1024
 _ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
 
 
-class Bounded(Protocol):
-    """A declared number."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The least and the largest value."""
-
-    @property
-    def coordinate_unit(self) -> str | None:
-        """The unit; days for dates."""
-
-
 class Expression(ABC):
     """A number made of declared numbers."""
 
     rank = _ATOM
     """The precedence of its operator, which decides on parentheses."""
+
+    cost = 0
+    """The cost of the operator in one evaluation of `range`: 1 for a sum."""
 
     @property
     @abstractmethod
@@ -69,9 +63,14 @@ class Expression(ABC):
         """The unit; None for a plain number."""
 
     @property
-    @abstractmethod
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions that it is made of."""
+        return ()
+
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The declared numbers, with repetitions."""
+        return tuple(itertools.chain.from_iterable(own.variables for own in self.operands))
 
     @abstractmethod
     def range(self, inside: Mapping[str, Range]) -> Range:
@@ -81,10 +80,10 @@ class Expression(ABC):
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """Evaluate every row; with `clip`, arguments of functions are clipped to their ranges."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def work(self) -> int:
-        """The cost of one evaluation of `range`: 1 for a sum."""
+        """The cost of one evaluation of `range`."""
+        return self.cost + sum(own.work for own in self.operands)
 
     @cached_property
     def effort(self) -> int:
@@ -99,7 +98,7 @@ class Expression(ABC):
         return [name for name, count in counts.items() if count > 1]
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Column]:
         """The columns that it is made of, with their public facts."""
         return {variable.name: variable.spec for variable in self.variables}
 
@@ -129,8 +128,7 @@ class Variable(Expression):
     """A declared number."""
 
     name: str
-    spec: Bounded
-    work = 0
+    spec: Column
 
     @property
     def text(self) -> str:
@@ -162,7 +160,7 @@ class Constant(Expression):
     """A constant in the formula."""
 
     value: float
-    work = 0
+    unit = None
 
     @property
     def rank(self) -> int:  # type: ignore[override]
@@ -173,15 +171,6 @@ class Constant(Expression):
     def text(self) -> str:
         """The number."""
         return constant(self.value)
-
-    @property
-    def unit(self) -> None:
-        """None: a constant has no unit."""
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """No variables."""
-        return ()
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """The number at both ends."""
@@ -221,15 +210,15 @@ class Operation(Expression):
             return "*".join(filter(None, (left, right))) or None
         return f"{left or 1}/({right})" if "*" in right or "/" in right else f"{left or 1}/{right}"
 
-    @cached_property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of both sides."""
-        return self.left.variables + self.right.variables
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return self.left, self.right
 
-    @cached_property
-    def work(self) -> int:
-        """The cost of both sides and of the operator."""
-        return self.left.work + self.right.work + {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """The cost of the operator."""
+        return {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """The range by interval arithmetic."""
@@ -263,7 +252,7 @@ class Power(Expression):
 
     base: Expression
     power: int
-    rank = _POWER
+    rank, cost = _POWER, 2
 
     @property
     def text(self) -> str:
@@ -277,14 +266,9 @@ class Power(Expression):
         return unit and (f"({unit})^{self.power}" if "*" in unit or "/" in unit else f"{unit}^{self.power}")
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the base."""
-        return self.base.variables
-
-    @cached_property
-    def work(self) -> int:
-        """The cost of the base and of one product."""
-        return self.base.work + 2
+    def operands(self) -> tuple[Expression, ...]:
+        """The base."""
+        return (self.base,)
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """The powers of the ends, and 0 where an even power passes it."""
@@ -305,6 +289,7 @@ class Call(Expression):
     argument: Expression
     options: Options = ()
     part: int = 1
+    cost = 20  # of the curve at both ends
 
     @property
     def text(self) -> str:
@@ -318,14 +303,9 @@ class Call(Expression):
         return self.argument.unit if self.function == "center" else None
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the argument."""
-        return self.argument.variables
-
-    @cached_property
-    def work(self) -> int:
-        """The cost of the argument, and of the curve at both ends."""
-        return self.argument.work + 20
+    def operands(self) -> tuple[Expression, ...]:
+        """The argument."""
+        return (self.argument,)
 
     @property
     def effort(self) -> int:

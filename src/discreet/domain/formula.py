@@ -48,6 +48,9 @@ from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotRele
 _Term = dict[str, int]
 """The factors of a product, names of columns or expressions as they are shown, each with its power."""
 
+_Key = frozenset[tuple[str, int]]
+"""A term without the order of its factors, which tells it from others."""
+
 
 class Model(NamedTuple):
     """A formula over a domain: its columns, features and outcome.
@@ -149,16 +152,7 @@ def _numbers(domain: Domain) -> dict[str, Column]:
 
 @dataclass
 class _Parser(Reader):
-    """Parser of one formula; errors mark the position in it.
-
-    Examples
-    --------
-    >>> domain = Domain(dict.fromkeys("aby", (0, 1)))
-    >>> parser = _Parser("y ~ a * b - a - 1", _numbers(domain), domain=domain)
-    >>> parser.parse()
-    >>> parser.terms, parser.intercept
-    ([{'b': 1}, {'a': 1, 'b': 1}], False)
-    """
+    """Parser of one formula; errors mark the position in it."""
 
     domain: Domain = field(kw_only=True)
     intercept: bool = True
@@ -208,9 +202,9 @@ class _Parser(Reader):
         return name, column
 
     @cached_property
-    def _known(self) -> dict[frozenset[tuple[str, int]], list[str]]:
+    def _known(self) -> dict[_Key, list[str]]:
         """The declared columns, by the product that they represent."""
-        found: dict[frozenset[tuple[str, int]], list[str]] = {}
+        found: dict[_Key, list[str]] = {}
         for name, column in self.domain.columns.items():
             factors = frozenset((f.column, f.power) for f in column.factors) or frozenset([(name, 1)])
             found.setdefault(factors, []).append(name)
@@ -219,8 +213,7 @@ class _Parser(Reader):
     def _made(self, name: str, power: int) -> Factor:
         if name in self.made:
             return computed(self.made[name], power)
-        spec = self.compared.get(name) or self.numbers.get(name) or self.domain.inputs[name]
-        return Factor(name, spec, power)  # type: ignore[arg-type]
+        return Factor(name, self.compared.get(name) or self.numbers.get(name) or self.domain.inputs[name], power)
 
     def refuse(self, token: Token) -> NoReturn:
         """Refuse a name that is no number."""
@@ -278,7 +271,7 @@ class _Parser(Reader):
     # ------------------------------------------------------------ terms
 
     def _terms(self, *, outermost: bool = False) -> list[_Term]:
-        found: dict[frozenset[tuple[str, int]], _Term] = {}
+        found: dict[_Key, _Term] = {}
         sign: str | None = self.take("+", "-") or "+"
         while sign is not None:
             token = self.now
@@ -297,9 +290,7 @@ class _Parser(Reader):
         self.skip()
         self.intercept = (sign, token.text) == ("+", "1")
 
-    def _keep(
-        self, found: dict[frozenset[tuple[str, int]], _Term], sign: str, terms: list[_Term], token: Token
-    ) -> None:
+    def _keep(self, found: dict[_Key, _Term], sign: str, terms: list[_Term], token: Token) -> None:
         for term in terms:
             key = frozenset(term.items())
             if sign == "-" and key not in found:
@@ -342,7 +333,7 @@ class _Parser(Reader):
 
     def _merged(self, products: Iterable[tuple[_Term, ...]], token: Token, *, once: bool = False) -> list[_Term]:
         """Multiply terms, each product once; with `once`, a factor that several of them share is taken once."""
-        found: dict[frozenset[tuple[str, int]], _Term] = {}
+        found: dict[_Key, _Term] = {}
         for terms in products:
             self.products += 1
             if self.products > MOST_PRODUCTS or len(found) > MOST_TERMS:
@@ -379,11 +370,8 @@ class _Parser(Reader):
     def _factor(self) -> list[_Term]:
         token = self.now
         if self.take("("):
-            self.enter(token)
-            terms = self._terms()
-            self.expect(")")
-            self.deep -= 1
-            return terms
+            with self.parentheses(token):
+                return self._terms()
         if self.take("."):
             return [self._whole_column(name) for name in self.domain.features_for(self._outcomes)]
         if not self.sees_call():
@@ -391,11 +379,8 @@ class _Parser(Reader):
         special: dict[str, Callable[[], list[_Term]]] = {"C": self._category, "I": self._arithmetic}
         if token.text in special:
             self.skip(2)
-            self.enter(token)
-            terms = special[token.text]()
-            self.expect(")")
-            self.deep -= 1
-            return terms
+            with self.parentheses(token):
+                return special[token.text]()
         return [self._term(made, token) for made in self.call()]
 
     def _whole_column(self, name: str) -> _Term:
@@ -428,17 +413,14 @@ class _Parser(Reader):
             if not isinstance(own, Variable):
                 if name in self.domain.inputs:
                     self.fail(token.place, f"{name!r} is the name of a declared column, too. Rename that column")
-                self._check(own, token)
+                self.measure(own, token)
+                try:
+                    Numeric(*own.bounds).check(name)
+                except DomainError as error:
+                    self.fail(token.place, str(error).rstrip("."))
                 self.made[name] = own
             term[name] = power
         return term
-
-    def _check(self, made: Expression, token: Token) -> None:
-        self.measure(made, token)
-        try:
-            Numeric(*made.bounds).check(shown(made))
-        except DomainError as error:
-            self.fail(token.place, str(error).rstrip("."))
 
     # ------------------------------------------------------------ categories
 

@@ -13,16 +13,20 @@ Names with other characters than letters, digits, ``_`` and inner dots stand in 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from discreet.domain.curves import ALIASES, FUNCTIONS, SEVERAL, options
-from discreet.domain.expressions import Bounded, Call, Constant, Expression, Operation, Power, Variable
+from discreet.domain.expressions import Call, Constant, Expression, Operation, Power, Variable
 from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, Effort
 from discreet.errors import DomainError, ParameterError, printable
+
+if TYPE_CHECKING:
+    from discreet.domain.kinds.base import Column
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\""
@@ -46,22 +50,15 @@ class Token(NamedTuple):
 class Reader:
     """Parser of the tokens and expressions of one text.
 
-    Parameters
-    ----------
-    text : str
-        The text to read.
-    numbers : mapping of str to declared numbers
-        The numbers that expressions may use.
-
     Examples
     --------
-    >>> from discreet.domain.columns import Numeric
+    >>> from discreet.domain import Numeric
     >>> expression("(age - 41)**2/100", {"age": Numeric(18, 90)}).bounds
     (0.0, 24.01)
     """
 
     text: str
-    numbers: Mapping[str, Bounded]
+    numbers: Mapping[str, Column]  # that expressions may use
     tokens: deque[Token] = field(default_factory=deque)
     deep: int = 0
     operations: int = 0
@@ -126,32 +123,32 @@ class Reader:
         if not self.effort.holds(made.effort):
             self.fail(token.place, self.effort.refusal)
 
-    def enter(self, token: Token) -> None:
-        """Go one level deeper into parentheses."""
+    @contextlib.contextmanager
+    def parentheses(self, token: Token) -> Iterator[None]:
+        """Read what stands in parentheses, one level deeper, and the closing one."""
         self.operations = self.operations if self.deep else 0
         self.deep += 1
         if self.deep > DEEPEST:
             self.fail(token.place, "Parentheses are nested too deeply here")
+        yield
+        self.expect(")")
+        self.deep -= 1
 
     # ------------------------------------------------------------ tokens to expressions
 
     def sum(self) -> Expression:
         """Read a sum."""
-        found = self._product()
-        while sign := self.take("+", "-"):
-            found = self._joined(sign, found, self._product())
-        return found
+        return self._joined(lambda: self._joined(self._signed, "*", "/"), "+", "-")
 
-    def _joined(self, sign: str, left: Expression, right: Expression) -> Expression:
-        self.operations += 1
-        if self.operations > MOST_OPERATIONS:
-            self.fail(self.now.place, f"An expression has at most {MOST_OPERATIONS} operations")
-        return Operation(sign, left, right)
-
-    def _product(self) -> Expression:
-        found = self._signed()
-        while sign := self.take("*", "/"):
-            found = self._joined(sign, found, self._signed())
+    def _joined(self, operand: Callable[[], Expression], *signs: str) -> Expression:
+        """Read operands with these signs between them, from left to right."""
+        found = operand()
+        while sign := self.take(*signs):
+            right = operand()
+            self.operations += 1
+            if self.operations > MOST_OPERATIONS:
+                self.fail(self.now.place, f"An expression has at most {MOST_OPERATIONS} operations")
+            found = Operation(sign, found, right)
         return found
 
     def _signed(self) -> Expression:
@@ -174,11 +171,8 @@ class Reader:
                 self.fail(token.place, "This number is too large")
             return Constant(value)
         if self.take("("):
-            self.enter(token)
-            found = self.sum()
-            self.expect(")")
-            self.deep -= 1
-            return found
+            with self.parentheses(token):
+                return self.sum()
         if self.sees_call():
             found, *more = self.call()
             if more:
@@ -212,16 +206,14 @@ class Reader:
         if name not in FUNCTIONS:
             self.unknown(token)
         self.skip(2)
-        self.enter(token)
-        argument = self.sum()
-        if not argument.variables:
-            self.fail(token.place, "A function needs a column inside")
         places: list[Any] = []
         named: dict[str, Any] = {}
-        while self.take(","):
-            self._option(places, named)
-        self.expect(")")
-        self.deep -= 1
+        with self.parentheses(token):
+            argument = self.sum()
+            if not argument.variables:
+                self.fail(token.place, "A function needs a column inside")
+            while self.take(","):
+                self._option(places, named)
         part = None
         if self.take("["):
             part = self.whole(99, "A column of a function")
@@ -275,7 +267,7 @@ class Reader:
         return -float(token.text) if negative else float(token.text)
 
 
-def expression(text: str, numbers: Mapping[str, Bounded], effort: Effort | None = None) -> Expression:
+def expression(text: str, numbers: Mapping[str, Column], effort: Effort | None = None) -> Expression:
     """Read the whole text as one expression."""
     reader = Reader(text, numbers, effort=effort or Effort())
     reader.read_tokens(0, len(text))

@@ -45,14 +45,7 @@ TOO_WIDE = (
 
 @dataclass
 class Effort:
-    """Steps of interval arithmetic that some texts take together.
-
-    Examples
-    --------
-    >>> effort = Effort(10)
-    >>> effort.holds(7), effort.holds(7)
-    (True, False)
-    """
+    """Steps of interval arithmetic that some texts take together."""
 
     most: int = MOST_WORK
     spent: int = 0
