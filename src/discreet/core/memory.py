@@ -36,5 +36,11 @@ def refuse_beyond(needed: float, what: str, remedy: str) -> None:
 
 
 def spelled(size: float) -> str:
-    """Return a number of bytes as readable text."""
+    """Return a number of bytes as readable text.
+
+    Examples
+    --------
+    >>> spelled(2.34e9), spelled(5e6)
+    ('2.3 GB', '5.0 MB')
+    """
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

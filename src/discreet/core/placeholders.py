@@ -14,7 +14,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Later(Generic[T]):
-    """The result of a function that is called once, when the value is first needed; pickles as the value."""
+    """The result of a function that is called once, when the value is first needed; pickles as the value.
+
+    Examples
+    --------
+    >>> answer = Later(lambda: print("thinking") or 42)
+    >>> answer(), answer()
+    thinking
+    (42, 42)
+    """
 
     def __init__(self, find: Callable[[], T]) -> None:
         self._find: Callable[[], T] | None = find

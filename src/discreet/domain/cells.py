@@ -13,13 +13,7 @@ Span = tuple[float, float]
 
 
 def is_span(low: float, high: float) -> bool:
-    """Whether counts of equal parts of [low, high) are sums of counts of cells.
-
-    Examples
-    --------
-    >>> is_span(-0.25, 0.5), is_span(-0.3, 0.5), is_span(0.0, 2 / 512)
-    (True, False, False)
-    """
+    """Whether counts of equal parts of [low, high) are sums of counts of cells."""
     if not -1 <= low < high <= 1:
         return False
     start, stop = low * (CELLS / 2), high * (CELLS / 2)

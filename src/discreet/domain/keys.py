@@ -47,22 +47,7 @@ def is_key_type(type_: pa.DataType) -> bool:
 
 
 def keys(array: pa.Array, name: str) -> pa.Array:
-    """Return the keys of a column, as text; null where one is missing.
-
-    Parameters
-    ----------
-    array : Arrow array
-        The entries, of a type that `is_key_type` accepts.
-    name : str
-        The column, for the error.
-
-    Examples
-    --------
-    >>> keys(pa.array([7, None], pa.int8()), "id").to_pylist()
-    ['7', None]
-    >>> keys(pa.array(["b", "b"]).dictionary_encode(), "id").to_pylist()
-    ['b', 'b']
-    """
+    """Return the keys of a column of a type that `is_key_type` accepts, as text; null where one is missing."""
     if not is_key_type(array.type):
         raise DataError(f"Column {name!r} must hold {WHO}; some of its entries are of another kind.")
     try:

@@ -45,29 +45,20 @@ _HOW = "file = in a schema or in Domain, options such as --decimal or --date-for
 
 
 class ValueType(ABC):
-    """The type of a column's entries.
+    """The type of a column's entries."""
 
-    Attributes
-    ----------
-    kind : str
-        The name of the type in a schema, as `kind` finds it from an Arrow type.
-    plural : str
-        The entries in words, for errors.
-    arrow : Arrow type
-        The type that objects and text become.
-    """
-
-    kind: str
-    plural: str
-    arrow: pa.DataType
+    kind: str  # its name in a schema, as `kind` finds it from an Arrow type
+    plural: str  # the entries in words, for errors
+    in_files = "text in UTF-8"  # the same, for errors about text files
+    arrow: pa.DataType  # that objects and text become
 
     @abstractmethod
     def from_objects(self, values: list[Any]) -> pa.Array:
         """An Arrow array of Python objects, each converted by itself; raises for objects of another kind."""
 
-    @abstractmethod
     def wanted(self, written: FileFormat) -> str:
         """Return the text of an error: what a text file must hold, and the remedy."""
+        return self.in_files + _OTHERS
 
     def check(self, name: str, type_: pa.DataType) -> None:
         """Refuse an Arrow type that cannot hold such entries; columns of 0 and 1 may be of truth values."""
@@ -101,15 +92,7 @@ class NumberType(ValueType):
         return written.thousands is not None
 
     def from_text(self, array: pa.Array, written: FileFormat) -> pa.Array:
-        """Numbers with the marks of the file.
-
-        Examples
-        --------
-        >>> from discreet.domain import FileFormat
-        >>> file = FileFormat(decimal=",", thousands=".")
-        >>> NumberType().from_text(pa.array(["1.234,5", "-7", None]), file).to_pylist()
-        [1234.5, -7.0, None]
-        """
+        """Numbers with the marks of the file."""
         return written.read_numbers(pc.utf8_trim_whitespace(array))
 
 
@@ -131,14 +114,7 @@ class DateType(ValueType):
         return written.date_format is not None
 
     def from_text(self, array: pa.Array, written: FileFormat) -> pa.Array:
-        """Dates in the format of the file.
-
-        Examples
-        --------
-        >>> from discreet.domain import FileFormat
-        >>> DateType().from_text(pa.array(["31/12/1990"]), FileFormat(date_format="%d/%m/%Y"))[0].as_py().isoformat()
-        '1990-12-31T00:00:00'
-        """
+        """Dates in the format of the file."""
         array = pc.utf8_trim_whitespace(array)
         return written.read_dates(array) if written.date_format else array.cast(self.arrow)
 
@@ -149,9 +125,6 @@ class LevelType(ValueType):
     plural = "declared levels"
     plain: type
     """The type of the levels, and of entries that need no conversion."""
-
-    in_files: str
-    """The entries in words, for errors about text files."""
 
     @abstractmethod
     def convert(self, value: Any) -> Any:
@@ -166,15 +139,11 @@ class LevelType(ValueType):
         plain = set(map(type, values)) <= {self.plain, NoneType}
         return pa.array(values if plain else _each(self.convert, values), type=self.arrow)
 
-    def wanted(self, written: FileFormat) -> str:
-        """The type of the levels."""
-        return self.in_files + _OTHERS
-
 
 class TextType(LevelType):
     """Text."""
 
-    kind, arrow, plain, in_files = "category", pa.string(), str, "text in UTF-8"
+    kind, arrow, plain = "category", pa.string(), str
 
     def convert(self, value: Any) -> str:
         """Text as it is."""
@@ -233,10 +202,6 @@ class KeyType(ValueType):
         """The key of each entry."""
         return pa.array(_each(key_of, values), self.arrow)
 
-    def wanted(self, written: FileFormat) -> str:
-        """Text, which may spell whole numbers."""
-        return f"text in UTF-8{_OTHERS}"
-
     def check(self, name: str, type_: pa.DataType) -> None:
         """Refuse types that hold neither whole numbers nor text."""
         if not is_key_type(type_):
@@ -268,15 +233,9 @@ def kind(type_: pa.DataType) -> str:
 
 
 def floats(values: Sequence[Any]) -> Floats:
-    """The nearest float64 of every number; NaN where one is missing.
-
-    Examples
-    --------
-    >>> floats([1, Decimal("0.1"), None]).tolist()
-    [1.0, 0.1, nan]
-    """
+    """The nearest float64 of every number; NaN where one is missing."""
     plain = set(map(type, values)) <= _PLAIN
-    return np.array(values if plain else [_number(value) for value in values], dtype=np.float64)
+    return np.array(values if plain else _each(lambda value: float(_real(value)), values), dtype=np.float64)
 
 
 def is_missing(value: Any) -> bool:
@@ -293,10 +252,6 @@ def is_missing(value: Any) -> bool:
 
 def _each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     return [None if is_missing(value) else convert(value) for value in values]
-
-
-def _number(value: Any) -> float:
-    return np.nan if is_missing(value) else float(_real(value))
 
 
 def _real(value: Any) -> Any:
@@ -361,14 +316,7 @@ def _days(array: pa.Array) -> Floats:
 
 
 def decimals(array: pa.Array) -> Floats:
-    """The nearest float64 of every decimal number of a column without nulls, whatever the scale of its type.
-
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> decimals(pa.array([Decimal("0.10"), Decimal("-2.50")])).tolist()
-    [0.1, -2.5]
-    """
+    """The nearest float64 of every decimal number of a column without nulls, whatever the scale of its type."""
     width, scale = array.type.byte_width, array.type.scale
     words, end = max(1, width // 8), array.offset + len(array)
     parts = np.frombuffer(array.buffers()[1] or b"", dtype=_WORDS[width], count=end * words).reshape(-1, words)
@@ -389,9 +337,7 @@ def _whole_numbers(array: pa.Array) -> pa.Array:
         whole = (np.rint(values) == values) & (np.abs(values) < 2.0**63)
         return pa.array(np.where(whole, values, 0.0).astype(np.int64), mask=~whole)
     if pa.types.is_uint64(array.type):
-        most = pa.scalar(
-            np.iinfo(np.int64).max, pa.uint64()
-        )  # a scalar of 64 bits with a sign would make Arrow cast all
+        most = pa.scalar(2**63 - 1, pa.uint64())  # a scalar with a sign would make Arrow cast all
         return pc.if_else(pc.less_equal(array, most), array, None).cast(pa.int64())
     if pa.types.is_decimal(array.type):
         return pa.array(map(_exact_whole, array.to_pylist()), pa.int64())

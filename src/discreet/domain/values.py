@@ -32,15 +32,7 @@ _ARROW_UNITS = ("D", "s", "ms", "us", "ns")
 def as_arrow(values: Any, name: str, column: Readable) -> pa.Array | pa.ChunkedArray:
     """Convert a column of any container to an Arrow array.
 
-    Parameters
-    ----------
-    values : Arrow array, pandas series, array of one dimension, or list
-        The entries.
-    name : str
-        The column, for the error.
-    column : Readable
-        The declared column: Python objects become float64, timestamps in microseconds (UTC), the type of the levels,
-        or text.
+    Python objects become float64, timestamps in microseconds (UTC), the type of the levels, or text, as declared.
 
     Examples
     --------
@@ -91,7 +83,9 @@ def _converted(values: Any, column: Readable) -> pa.Array | pa.ChunkedArray:
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), _converted(categories, column))
     dtype = getattr(values, "dtype", None)
     if dtype is None or dtype == np.dtype(object):
-        return column.entries.from_objects(_without_masked(values))
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.where(np.ma.getmaskarray(values), None, values.data)  # type: ignore[call-overload]
+        return column.entries.from_objects(list(values))
     if not isinstance(dtype, np.dtype):
         known = _knows_arrow(values, dtype)
         return pa.array(values, from_pandas=True) if known else column.entries.from_objects(list(values))
@@ -113,12 +107,6 @@ def _knows_arrow(values: Any, dtype: Any) -> bool:
 def _codes_and_categories(values: Any) -> tuple[NDArray[Any], Any]:
     own = getattr(values, "cat", values)
     return np.asarray(own.codes), own.categories
-
-
-def _without_masked(values: Any) -> list[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.where(np.ma.getmaskarray(values), None, values.data)  # type: ignore[call-overload]
-    return list(values)
 
 
 # -------------------------------------------------------------------- Arrow to numbers and codes
