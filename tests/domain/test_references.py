@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from discreet import Domain, DPLinearRegression, Moments, Results, compare, formula, release
-from discreet.domain.references import recoding
+from discreet.domain.levels import recoding
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.results.effects import Setting, Variables

@@ -11,8 +11,7 @@ from discreet.cli import console
 from discreet.core import checks
 from discreet.domain import Domain, FileFormat
 from discreet.domain.columns import FORMS
-from discreet.domain.kinds.base import Column
-from discreet.domain.kinds.forms import Question
+from discreet.domain.kinds.base import Column, Question
 from discreet.errors import DiscreetError, ParameterError, printable
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import plan

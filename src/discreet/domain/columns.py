@@ -12,9 +12,9 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.field_kinds import TEXT, many, whole
 from discreet.core.fields import Fields, defined, ref
-from discreet.domain.kinds.base import COLUMN, HOW, PRODUCT, Column, Factor, Identifier, Level, Readable
+from discreet.domain.kinds.base import COLUMN, HOW, PRODUCT, Column
 from discreet.domain.kinds.categorical import LEVEL, Categorical
-from discreet.domain.kinds.numeric import LARGEST, Numeric, from_days, to_days
+from discreet.domain.kinds.numeric import LARGEST, Numeric
 from discreet.errors import DomainError
 
 COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
@@ -36,15 +36,7 @@ Fields(
 
 
 def parse_column(name: str, spec: Any) -> Column:
-    """Read one column's public facts from the short forms that people write.
-
-    Examples
-    --------
-    >>> parse_column("age", (18, 90))
-    Numeric(low=18.0, high=90.0, unit=None, date=False)
-    >>> parse_column("member", bool)
-    Categorical(levels=(False, True))
-    """
+    """Read one column's public facts from the short forms that people write."""
     if isinstance(spec, Column):
         return spec
     if isinstance(spec, Mapping) and (unknown := set(spec).difference(*(kind.keys for kind in COLUMN_KINDS))):
@@ -111,23 +103,3 @@ def norm_columns_of(
         hint = checks.meant(str(unknown[0]), declared)
         raise DomainError(f"norm_columns names {unknown[0]!r}, which is not a declared column of the data.{hint}")
     return tuple(dict.fromkeys(names))
-
-
-__all__ = [
-    "COLUMN_KINDS",
-    "FORMS",
-    "LARGEST",
-    "Categorical",
-    "Column",
-    "Factor",
-    "Identifier",
-    "Level",
-    "Numeric",
-    "Readable",
-    "array_columns",
-    "from_days",
-    "norm_columns_of",
-    "parse_column",
-    "to_days",
-    "unbounded",
-]

@@ -28,7 +28,7 @@ from discreet.core.arrays import Bools, Floats, Ints
 from discreet.core.field_kinds import ABOVE_0, NAMES, many, record, whole
 from discreet.core.fields import FieldKind, Fields, FileRecord
 from discreet.core.placeholders import Remembered
-from discreet.domain.domain import LATTICE_BITS, Domain
+from discreet.domain.domain import LATTICE_BITS, Domain, rounded_ball
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import MOST_ROWS
 from discreet.errors import DomainError, FileFormatError, ParameterError
@@ -54,24 +54,10 @@ _WHOLE = FieldKind({"type": "integer"})
 
 @dataclass(frozen=True)
 class Directions(FileRecord):
-    """Vectors over the coordinates of a design: integers times a power of two, so that products with rows are exact.
+    """Vectors over the coordinates of a design: integers times a power of two, so that products with rows are exact."""
 
-    Parameters
-    ----------
-    integers : tuple of tuples of int
-        One tuple for each vector.
-    exponents : tuple of int
-        Vector j stands for integers[j] times 2^-exponents[j].
-
-    Examples
-    --------
-    >>> Directions.rounded([[0.5, 3.0], [0.25, -1.0]]).floats
-    array([[ 0.5 ,  3.  ],
-           [ 0.25, -1.  ]])
-    """
-
-    integers: tuple[tuple[int, ...], ...]
-    exponents: tuple[int, ...]
+    integers: tuple[tuple[int, ...], ...]  # one tuple for each vector
+    exponents: tuple[int, ...]  # vector j stands for integers[j] times 2^-exponents[j]
 
     def __post_init__(self) -> None:
         if len(self.integers) != len(self.exponents) or len({len(vector) for vector in self.integers}) > 1:
@@ -86,15 +72,7 @@ class Directions(FileRecord):
 
     @classmethod
     def rounded(cls, matrix: ArrayLike, *, bits: int = ROOM_BITS - 1, most: int = MOST_EXPONENT) -> Directions:
-        """Round the columns of a matrix so that their integers add up to about 2^bits at most.
-
-        Parameters
-        ----------
-        matrix : array
-            Finite numbers, a column for each vector.
-        bits, most : int
-            The room for the integers, and the largest exponent.
-        """
+        """Round the columns of a finite matrix so that their integers add up to about 2^bits at most."""
         columns = np.array(matrix, dtype=float)
         if columns.ndim != 2 or not np.isfinite(columns).all():
             raise ParameterError("Directions must be a matrix of finite numbers.")
@@ -109,10 +87,9 @@ class Directions(FileRecord):
     @cached_property
     def floats(self) -> Floats:
         """The vectors as columns of a matrix, exactly."""
-        vectors = np.array(self.integers, dtype=float)
-        floats: Floats = (
-            np.ldexp(vectors.T, -np.array(self.exponents, dtype=int)) if self.integers else np.empty((0, 0))
-        )
+        if not self.integers:
+            return np.empty((0, 0))
+        floats: Floats = np.ldexp(np.array(self.integers, dtype=float).T, -np.array(self.exponents, dtype=int))
         return floats
 
     FIELDS = Fields(
@@ -125,41 +102,16 @@ class Directions(FileRecord):
 
 @dataclass(frozen=True)
 class Coordinates(FileRecord):
-    """Public coordinates of one stage.
+    """Public coordinates of one stage; P and theta have one vector for each coordinate u, and for each outcome."""
 
-    Parameters
-    ----------
-    design, outcomes : tuple of str
-        Names of the coordinates that x and y consist of; there may be no outcome.
-    P : Directions
-        One vector for each coordinate u.
-    theta : Directions
-        One vector for each outcome: the model whose residuals are taken.
-    radius : float
-        r: rows with |z| > r are scaled down to it, with their residuals.
-    widths : tuple of tuples of float
-        For each outcome its half width b, or several of them in rising order, one of which is chosen later.
-    row_norms : tuple of float
-        Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
-        counted.
-    most : int
-        The largest number of rows that one person counts for.
-
-    Examples
-    --------
-    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), [[0.5], [0.0]], 1.0, [[0.25, 0.5]])
-    >>> stage.axes, stage.bins("y"), stage.norms[stage.axes] < 1.00001
-    (('u1', 'u2'), 3, True)
-    """
-
-    design: tuple[str, ...]
-    outcomes: tuple[str, ...]
+    design: tuple[str, ...]  # names of the coordinates that x consists of
+    outcomes: tuple[str, ...]  # those of y; there may be none
     P: Directions
-    theta: Directions
-    radius: float
-    widths: tuple[tuple[float, ...], ...]
-    row_norms: tuple[float, ...] = ()
-    most: int = 1
+    theta: Directions  # the model whose residuals are taken
+    radius: float  # r: rows with |z| > r are scaled down to it, with their residuals
+    widths: tuple[tuple[float, ...], ...]  # half widths of each outcome in rising order, one of which is chosen later
+    row_norms: tuple[float, ...] = ()  # rising edges between which rows are counted by |z|, none below the radius
+    most: int = 1  # the largest number of rows that one person counts for
 
     def __post_init__(self) -> None:
         d, m = len(self.design), len(self.outcomes)
@@ -194,16 +146,8 @@ class Coordinates(FileRecord):
     ) -> Coordinates:
         """Return coordinates whose matrices are the nearest that have exact products with rows.
 
-        Parameters
-        ----------
-        design, outcomes : sequence of str
-            Names.
-        P : array of shape (len(design), q)
-            Finite; columns are rounded to about 2^-32 of the sum of their sizes.
-        theta : array of shape (len(design), len(outcomes))
-            Finite; the sizes of a column add up to less than 2^31.
-        radius, widths, row_norms, most
-            See `Coordinates`.
+        P and theta are finite, and have a line for each name of the design. Columns of P are rounded to about 2^-32 of
+        the sum of their sizes; the sizes of a column of theta add up to less than 2^31.
         """
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
@@ -224,8 +168,8 @@ class Coordinates(FileRecord):
 
     @cached_property
     def norm_squared_lattice(self) -> int:
-        """The squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
-        return ((1 << LATTICE_BITS) + math.isqrt(len(self.axes)) // 2 + 2) ** 2
+        """The squared norm that the rounded u never exceeds, in lattice units."""
+        return rounded_ball(len(self.axes))
 
     @cached_property
     def norms(self) -> Mapping[tuple[str, ...], float]:
@@ -280,47 +224,19 @@ def _are_rising(values: Sequence[Any]) -> bool:
 
 
 class RotatedBatch(NamedTuple):
-    """Rows of a batch in the coordinates of a stage, a column each, valid until the next batch.
+    """Rows of a batch in the coordinates of a stage, a column each, in lattice units, valid until the next batch."""
 
-    Parameters
-    ----------
-    both : array
-        e and then u, as lattice integers. The rows of e are the half widths of the first outcome, then of the next.
-    E, U : array
-        The rows of e, and those of u.
-    V : array
-        The weighted residuals v of each outcome, in lattice units.
-    row_norms : array
-        max(|z|, r) of each row, in lattice units.
-    """
-
-    both: Floats
-    E: Floats
-    U: Floats
-    V: Floats
-    row_norms: Floats
+    both: Floats  # e and then u, as lattice integers
+    E: Floats  # the rows of e: the half widths of the first outcome, then of the next
+    U: Floats  # the rows of u
+    V: Floats  # the weighted residuals v of each outcome
+    row_norms: Floats  # max(|z|, r) of each row
 
 
 class CoordinateMap:
-    """Transforms batches of encoded rows of one domain into the coordinates of a stage.
+    """Transforms batches of at most `rows` encoded rows of one domain into the coordinates of a stage.
 
-    A chart holds the arrays that it works in: each thread needs its own.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-        The stage.
-    domain : Domain
-        The domain that rows were encoded in.
-    rows : int
-        The largest number of rows of a batch.
-
-    Examples
-    --------
-    >>> stage = Coordinates.rounded(["(intercept)"], ["y"], [[4.0]], [[0.5]], 1.0, [[0.25]])
-    >>> rotated = CoordinateMap(stage, Domain({"y": (-1, 1)}), 2).rotate(np.array([[ONE, ONE], [ONE, 0.25 * ONE]]))
-    >>> (rotated.U / ONE).tolist(), (rotated.E / ONE).tolist()
-    ([[1.0, 1.0]], [[0.5, -0.25]])
+    It holds the arrays that it works in: each thread needs its own.
     """
 
     _of_outcome = 1.0
@@ -404,14 +320,7 @@ def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
 def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
     """Scale columns by 1/radius, clip their norms to 1, and round to lattice integers within a squared norm.
 
-    Parameters
-    ----------
-    T : array
-        Any exact numbers; a column is a person.
-    radius : float
-        In the units of T.
-    norm_squared : int
-        The squared norm that no rounded column exceeds, in lattice units; see `Coordinates.norm_squared_lattice`.
+    A column of T, of any exact numbers, is a person; `radius` is in their units.
 
     Examples
     --------
@@ -425,20 +334,7 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
 
 
 def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
-    """Compute the scores u e of one outcome, as lattice integers: in no coordinate larger than u.
-
-    Parameters
-    ----------
-    U, e : array
-        Coordinates and residuals of a batch, as lattice integers; a column of U is a row of the table.
-    out : array, optional
-        Where to write them.
-
-    Examples
-    --------
-    >>> scores(np.array([[ONE, ONE - 1.0]]), np.array([-ONE, 0.5 * ONE])).tolist()
-    [[-1048576.0, 524288.0]]
-    """
+    """Compute the scores u e of one outcome, as lattice integers: in no coordinate larger than u."""
     products: Floats = np.multiply(U, e / ONE, out=out)
     return np.rint(products, out=products)
 

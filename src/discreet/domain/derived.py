@@ -33,7 +33,7 @@ from discreet.domain.columns import parse_column
 from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
-from discreet.domain.kinds.base import Column, Factor, categories_of, numbers_of, product_unit
+from discreet.domain.kinds.base import Column, Factor, Level, categories_of, numbers_of, product_unit
 from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_TOGETHER, Effort
@@ -46,13 +46,7 @@ def shown(made: Expression) -> str:
 
 
 def computed(made: Expression, power: int = 1) -> Factor:
-    """Make the factor of an expression; its range follows from its columns.
-
-    Examples
-    --------
-    >>> computed(expression("log(x)", {"x": Numeric(1, 2)})).column
-    'log(x)'
-    """
+    """Make the factor of an expression; its range follows from its columns."""
     return Factor(shown(made), Numeric(*made.bounds, made.unit), power, made)
 
 
@@ -71,15 +65,7 @@ def factors_of(made: Expression) -> dict[Expression, int] | None:
 
 
 def product(name: str, factors: Sequence[Factor]) -> Column:
-    """Make the derived column of some factors.
-
-    Examples
-    --------
-    >>> product("x^2", [Factor("x", Numeric(-3, 2), 2)])
-    Numeric(low=0.0, high=9.0, unit=None, date=False)
-    >>> product("x:sex", [Factor("x", Numeric(-3, 2)), Factor("sex", Categorical(("F", "M")))]).scale
-    3.0
-    """
+    """Make the derived column of some factors."""
     _check(name, factors)
     numbers, categories = numbers_of(factors), [factor.spec for factor in categories_of(factors)]
     low, high = _range(numbers)
@@ -246,20 +232,29 @@ def parse_all(facts: Any) -> dict[str, Any]:
 
 
 class Parts(NamedTuple):
-    """The factors of a column: numbers by name with their powers, categories by name with their number of levels."""
+    """The factors of a column: numbers by name with their powers, categories by name with their levels."""
 
     numbers: tuple[tuple[str, int], ...]
-    categories: dict[str, int]
+    categories: dict[str, tuple[Level, ...]]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of levels of each category."""
+        return tuple(map(len, self.categories.values()))
+
+    def place(self, cell: int | None) -> tuple[Any, ...]:
+        """Return the places of a cell among the levels of each category; none where there is no category."""
+        return () if cell is None else np.unravel_index(cell, self.shape)
 
 
 def parts_of(name: str, column: Column) -> Parts:
     """Return the factors of a column; a declared column is its own factor."""
     factors = column.parts(name)
     numbers = tuple(sorted((f.column, f.power) for f in numbers_of(factors)))
-    return Parts(numbers, {f.column: len(f.spec.levels) for f in categories_of(factors)})
+    return Parts(numbers, {f.column: f.spec.levels for f in categories_of(factors)})
 
 
-def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
+def cells(categories: Mapping[str, Sequence[Level]]) -> Iterator[frozenset[str]]:
     """Yield, for each cell, the categories that are not at their first level."""
-    for levels in itertools.product(*map(range, categories.values())):
+    for levels in itertools.product(*(range(len(own)) for own in categories.values())):
         yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)

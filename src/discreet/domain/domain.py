@@ -21,8 +21,6 @@ from discreet.domain.columns import array_columns, norm_columns_of, parse_column
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
 from discreet.domain.kinds.base import COLUMN, Column, Readable
-from discreet.domain.kinds.categorical import Categorical
-from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.unit import FACTS, ROWS, Unit
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
@@ -36,6 +34,11 @@ _EMPTY = (
     "A domain needs bounds for at least one column, for example Domain({'age': (18, 90)}). "
     "`discreet schema init FILE` writes a form to fill in."
 )
+
+
+def rounded_ball(dimensions: int) -> int:
+    """Return the squared norm that a point of the unit ball never exceeds once it is rounded, in lattice units."""
+    return ((1 << LATTICE_BITS) + math.isqrt(dimensions) // 2 + 2) ** 2
 
 
 class EncodedCoordinate(NamedTuple):
@@ -344,8 +347,8 @@ class Domain(Written):
         self.require(features)
         spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()] if self.intercept else []}
         kept: dict[str, list[int]] = {}
-        for name in sorted(features, key=lambda name: len(self._parts[name].categories)):
-            numbers, categories = self._parts[name]
+        for name in sorted(features, key=lambda name: len(self.parts[name].categories)):
+            numbers, categories = self.parts[name]
             earlier = spanned.setdefault(numbers, [])
             placed = zip(self.positions[name], cells(categories), strict=True)
             kept[name] = [place for place, T in placed if not any(column >= T for column in earlier)]
@@ -359,8 +362,9 @@ class Domain(Written):
         return tuple(self.entries[i].name for i in places)
 
     @cached_property
-    def _parts(self) -> dict[str, Parts]:
-        return {name: parts_of(name, column) for name, column in self.columns.items()}
+    def parts(self) -> dict[str, Parts]:
+        """The factors of each column; the constant has none."""
+        return {CONSTANT: Parts((), {})} | {name: parts_of(name, column) for name, column in self.columns.items()}
 
     def target(self, name: str) -> int:
         """Return the coordinate of an outcome: a number, one named level, or the second of two levels."""
@@ -382,9 +386,8 @@ class Domain(Written):
         for i, place in enumerate(indices):
             entry = self.entries[place]
             if entry.level is not None:
-                sizes = self._parts[entry.column].categories
-                at = np.unravel_index(entry.level, tuple(sizes.values()))
-                for name, level in zip(sizes, at, strict=True):
+                parts = self.parts[entry.column]
+                for name, level in zip(parts.categories, parts.place(entry.level), strict=True):
                     levels.setdefault(name, np.full(len(indices), -1))[i] = level
         pairs = np.zeros((len(indices), len(indices)), dtype=bool)
         for held in levels.values():
@@ -418,21 +421,19 @@ class Domain(Written):
     @cached_property
     def centre(self) -> Floats:
         """The centre c of each coordinate, read-only; see `map`."""
-        centre: Floats = self._maps[0]
-        return centre
+        return self._maps[0]
 
     @cached_property
     def half(self) -> Floats:
         """The half-width h of each coordinate, read-only; see `map`."""
-        half: Floats = self._maps[1]
-        return half
+        return self._maps[1]
 
     @cached_property
-    def _maps(self) -> Floats:
+    def _maps(self) -> tuple[Floats, Floats]:
         maps = {column: self.map(column) for column in self.positions}
         numbers = np.array(list(zip(*(maps[entry.column] for entry in self.entries), strict=True)))
         numbers.flags.writeable = False
-        return numbers
+        return numbers[0], numbers[1]
 
     def norm_squared_lattice(self, indices: Iterable[int]) -> int:
         """Return the largest squared norm of the given coordinates of a rounded row, in lattice units, exactly.
@@ -449,7 +450,7 @@ class Domain(Written):
     @cached_property
     def ball_lattice(self) -> int:
         """Squared norm that the rounded coordinates of the ball never exceed, in lattice units."""
-        return ((1 << LATTICE_BITS) + math.isqrt(len(self.norm_columns)) // 2 + 2) ** 2
+        return rounded_ball(len(self.norm_columns))
 
     def norm_squared(self, indices: Iterable[int]) -> float:
         """Return `norm_squared_lattice` in units of the mapped columns."""
@@ -481,6 +482,3 @@ class Domain(Written):
     def __getstate__(self) -> dict[str, Any]:
         """Return the facts alone; cached properties are computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-__all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "EncodedCoordinate", "Numeric"]

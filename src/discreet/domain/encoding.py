@@ -25,23 +25,8 @@ class Encoder:
 
     A batch A holds one encoded row a line, in either memory order. The caller writes the constant, the one-hot
     levels, and x - c for every number; `finish` turns them into integers q = round(2^k z), held exactly in
-    float64, with sum q^2 within `Domain.norm_squared_lattice`.
-
-    Parameters
-    ----------
-    domain : Domain
-        The public facts.
-    clip : bool
-        Whether the factors of derived columns are clipped to their bounds: always, except to predict.
-
-    Examples
-    --------
-    >>> encoder = Encoder(Domain({"age": (20, 60)}))
-    >>> A = encoder.empty(2)
-    >>> A[:, 1] = [40 - encoder.centre[1], 99 - encoder.centre[1]]
-    >>> encoder.finish(A)
-    >>> (A / ONE).tolist()
-    [[1.0, 0.0], [1.0, 1.0]]
+    float64, with sum q^2 within `Domain.norm_squared_lattice`. Factors of derived columns are clipped to their
+    bounds always, except to predict.
     """
 
     def __init__(self, domain: Domain, *, clip: bool = True) -> None:
@@ -100,7 +85,8 @@ class Encoder:
         """Scale, clip and round a batch that holds x - c."""
         with np.errstate(**SILENT):
             if not np.isfinite(A.sum()):
-                self._refuse_non_finite(A)
+                for entry, values in zip(self.domain.entries, A.T, strict=True):
+                    refuse_non_finite(entry.column, values)
             _by_row(np.multiply, A, self._scale)
             if self._symmetric:
                 np.clip(A, -ONE, ONE, out=A)
@@ -124,10 +110,6 @@ class Encoder:
         inside = _row_squares(A[:, ball]) <= self.domain.ball_lattice
         if not inside.all():
             A[:, ball] *= inside[:, None]
-
-    def _refuse_non_finite(self, A: Floats) -> None:
-        for i, entry in enumerate(self.domain.entries):
-            refuse_non_finite(entry.column, A[:, i])
 
 
 def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> None:

@@ -16,9 +16,8 @@ from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.field_kinds import ABOVE_0, TEXT, whole
 from discreet.core.fields import Fields, Written
-from discreet.domain.columns import LARGEST
 from discreet.domain.kinds.base import Identifier
-from discreet.domain.kinds.numeric import Numeric
+from discreet.domain.kinds.numeric import LARGEST, Numeric
 from discreet.errors import DomainError
 
 WEIGHT_BITS = 20
@@ -37,29 +36,12 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Unit(Written):
-    """The unit of privacy: a row, or a person with all rows; and the weight of a row.
+    """The unit of privacy: a row, or a person with all rows; and the weight of a row."""
 
-    Parameters
-    ----------
-    person : str, optional
-        The column that tells whose a row is; without it one row is one person.
-    rows_per_person : int
-        m: how many rows a person counts for at most.
-    weights : str, optional
-        The column of weights.
-    largest_weight : float
-        Their public bound; weights are moved into [0, largest_weight].
-
-    Examples
-    --------
-    >>> Unit("id", 8).words("add-remove")
-    "Two tables are compared that differ in the presence of one person, with all rows of that person ('id')."
-    """
-
-    person: str | None = None
-    rows_per_person: int = 1
-    weights: str | None = None
-    largest_weight: float = 1.0
+    person: str | None = None  # the column that tells whose a row is; without it one row is one person
+    rows_per_person: int = 1  # m: how many rows a person counts for at most
+    weights: str | None = None  # the column of weights
+    largest_weight: float = 1.0  # their public bound; weights are moved into [0, largest_weight]
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], declared: Collection[str]) -> Unit:
@@ -109,13 +91,7 @@ class Unit(Written):
         return person | ({} if self.weights is None else {self.weights: Numeric(0.0, self.largest_weight)})
 
     def why_not(self, name: object) -> str | None:
-        """Return the reason why a column of identifiers or weights cannot be part of a model; None for others.
-
-        Examples
-        --------
-        >>> Unit("id", 8).why_not("id"), Unit("id", 8).why_not("age")
-        ("Column 'id' tells whose a row is (person=), and cannot be part of a model.", None)
-        """
+        """Return the reason why a column of identifiers or weights cannot be part of a model; None for others."""
         for what, own in (("whose a row is (person=)", self.person), ("what a row counts (weights=)", self.weights)):
             if own is not None and own == name:
                 return f"Column {name!r} tells {what}, and cannot be part of a model."
@@ -170,7 +146,7 @@ _PERSONS: dict[Neighbors, str] = {
 
 
 def identifiers(names: Collection[str]) -> list[str]:
-    """Return the names of columns that look like identifiers of persons.
+    """Return the names of columns that look like identifiers of persons: patient_id, customerNumber; not paid.
 
     Examples
     --------

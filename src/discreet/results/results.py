@@ -15,7 +15,7 @@ from discreet.core.files import Document, Source, digest, load_document, write_d
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.formula import Model
-from discreet.domain.references import recoding
+from discreet.domain.levels import recoding
 from discreet.errors import ParameterError
 from discreet.families import Link
 from discreet.families.base import places

@@ -7,7 +7,7 @@ A kind of column says how its entries are read, which coordinates it has in an e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,6 @@ from discreet.core.arrays import Floats
 from discreet.core.field_kinds import TEXT, by_name, many, whole
 from discreet.core.fields import FieldKind, Fields, ref
 from discreet.domain.expressions import Expression
-from discreet.domain.kinds.forms import Form
 from discreet.domain.value_types import KEYS, ValueType
 from discreet.errors import ParameterError
 
@@ -29,6 +28,29 @@ HOW = (
     "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
     "Take them from what is known of the subject, never from the data."
 )
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question about a column."""
+
+    key: str  # of the answer
+    text: str
+    read: Callable[[str], Any] = str.strip  # the answer of a text; raises `ParameterError`, with the reason
+    default: str | None = None  # the text that stands for no answer; one is required by default
+
+
+@dataclass(frozen=True)
+class Form:
+    """The questions about a column of one kind, asked by prompts or as a line to fill in."""
+
+    word: str  # the kind, as people choose it
+    article: str  # before the word in a sentence
+    kind: str  # the type of entries in a file (`value_types.kind`) that are taken to be of this kind
+    holds: tuple[str, ...]  # the types of entries that may be of this kind
+    blank: str  # the TOML value to fill in
+    questions: tuple[Question, ...]
+    make: Callable[[str, Mapping[str, Any], str], Column]  # of name, answers by key and type of entries; may refuse
 
 
 class Readable(ABC):
@@ -59,19 +81,10 @@ class Column(Readable):
     """The public facts of one column, and everything derived from them.
 
     Values of a column are float64 numbers, or codes (places among the levels). Derived columns have factors.
-
-    Attributes
-    ----------
-    levels : tuple of str, int or bool
-        The levels of a category; none for a number.
-    date : bool
-        Whether values are days since 1970.
-    factors : tuple of Factor
-        The factors whose product a derived column is; none for a declared column.
     """
 
-    date: bool
-    factors: tuple[Factor, ...]
+    date: bool  # whether values are days since 1970
+    factors: tuple[Factor, ...]  # whose product a derived column is; none for a declared column
     FIELDS: ClassVar[Fields]
     """The fields of a declared column in files."""
 
@@ -238,24 +251,12 @@ class Column(Readable):
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor of a derived column: a number or an expression of numbers to some power, or a category.
+    """One factor of a derived column: a number or an expression of numbers to some power, or a category."""
 
-    Parameters
-    ----------
-    column : str
-        The declared column, or the expression as it is shown.
-    spec : Column
-        The declared facts of the column, or the range of the expression.
-    power : int
-        The power.
-    expression : Expression, optional
-        The expression of declared numbers.
-    """
-
-    column: str
-    spec: Column
+    column: str  # the declared column, or the expression as it is shown
+    spec: Column  # the declared facts of the column, or the range of the expression
     power: int = 1
-    expression: Expression | None = None
+    expression: Expression | None = None  # of declared numbers
 
     @property
     def inputs(self) -> dict[str, Column]:

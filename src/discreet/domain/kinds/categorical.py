@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from discreet.core.arrays import Floats
 from discreet.core.field_kinds import many
 from discreet.core.fields import FieldKind, Fields
-from discreet.domain.kinds.base import Bounds, Column, Factor, Level, numbers_of, product_unit
-from discreet.domain.kinds.forms import Form, Question
+from discreet.domain.kinds.base import Bounds, Column, Factor, Form, Level, Question, numbers_of, product_unit
 from discreet.domain.value_types import TEXT, TRUTH, WHOLE, LevelType
 from discreet.errors import DataError, DomainError, ParameterError
 
@@ -163,13 +162,7 @@ class Categorical(Column):
 
     @property
     def words(self) -> tuple[str, str]:
-        """A category, and its levels.
-
-        Examples
-        --------
-        >>> Categorical(("F", "M")).words
-        ('category', 'F, M')
-        """
+        """A category, and its levels."""
         return "category", self._listed
 
     def short(self) -> str:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from discreet.core.arrays import Floats
 from discreet.core.field_kinds import TEXT
 from discreet.core.fields import FieldKind, Fields, defined
-from discreet.domain.kinds.base import HOW, Bounds, Column, Factor
-from discreet.domain.kinds.forms import Form, Question, a_number
+from discreet.domain.kinds.base import HOW, Bounds, Column, Factor, Form, Question
 from discreet.domain.value_types import DATES, NUMBERS, ValueType, numbers
 from discreet.errors import DomainError, ParameterError
 
@@ -193,13 +192,7 @@ class Numeric(Column):
 
     @property
     def words(self) -> tuple[str, str]:
-        """A number or a date, and its bounds.
-
-        Examples
-        --------
-        >>> Numeric(18.0, 90.0, "year").words
-        ('number', '(18, 90) year')
-        """
+        """A number or a date, and its bounds."""
         return self.entries.kind, f"{self.short()} {self.unit or ''}".strip()
 
     def short(self) -> str:
@@ -207,13 +200,7 @@ class Numeric(Column):
         return f"({self.shown(self.low, '{:g}'.format)}, {self.shown(self.high, '{:g}'.format)})"
 
     def described(self, shown: Callable[[float], str]) -> str:
-        """The bounds, with the unit.
-
-        Examples
-        --------
-        >>> Numeric(18, 90, "year").described(str)
-        '18.0 to 90.0 year'
-        """
+        """The bounds, with the unit."""
         if math.isinf(self.low) or math.isinf(self.high):
             return "bounded by the norm of the row"
         return f"{self.span(shown)[1]} {self.unit or ''}".strip()
@@ -259,6 +246,23 @@ def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Numeric:
     return column
 
 
+def _a_number(text: str) -> float:
+    """Parse a finite number.
+
+    Examples
+    --------
+    >>> _a_number("10,000")
+    10000.0
+    """
+    try:
+        value = float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise ParameterError("Give a number, such as 18 or 0.5.") from None
+    if not abs(value) < math.inf:
+        raise ParameterError("Give a finite number: without bounds no noise could hide one person.")
+    return value
+
+
 def _iso(text: str) -> str:
     try:
         return from_days(to_days(text))
@@ -267,13 +271,7 @@ def _iso(text: str) -> str:
 
 
 def to_days(value: Any) -> float:
-    """Days since 1970-01-01 of a date, a datetime or ISO text.
-
-    Examples
-    --------
-    >>> to_days("1970-01-02T12:00:00")
-    1.5
-    """
+    """Days since 1970-01-01 of a date, a datetime or ISO text."""
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
     if isinstance(value, dt.datetime):
@@ -288,13 +286,7 @@ def _is_day(days: float) -> bool:
 
 
 def from_days(days: float) -> str:
-    """ISO text of a number of days since 1970-01-01.
-
-    Examples
-    --------
-    >>> from_days(1.5), from_days(1.0)
-    ('1970-01-02T12:00:00', '1970-01-02')
-    """
+    """ISO text of a number of days since 1970-01-01."""
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=days)
     return moment.date().isoformat() if moment.time() == dt.time() else moment.isoformat()
 
@@ -313,8 +305,8 @@ Numeric.forms = (
         holds=("number",),
         blank=_FILL_IN,
         questions=(
-            Question("low", "The lowest value that anybody could have", a_number),
-            Question("high", "The highest", a_number),
+            Question("low", "The lowest value that anybody could have", _a_number),
+            Question("high", "The highest", _a_number),
             Question("unit", "Its unit (Enter for none)", default=""),
         ),
         make=_asked,
