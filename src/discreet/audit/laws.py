@@ -46,13 +46,7 @@ Known = TypeVar("Known")
 
 
 class ReleaseDensity:
-    """Densities of releases, given one made-up table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    """
+    """Densities of releases, given one made-up table."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table

@@ -17,21 +17,14 @@ class AuditNoise:
 
     If all is as listed, they are independent standard normals, however events depend on each other.
 
-    Parameters
-    ----------
-    values : int
-        The number of values.
-    squares : float
-        The sum of their squares.
-
     Examples
     --------
     >>> AuditNoise(1000, 640.0).ratio, AuditNoise(1000, 640.0).is_small(1e-6), AuditNoise(1000, 990.0).is_small(1e-6)
     (0.8, True, False)
     """
 
-    values: int
-    squares: float
+    values: int  # their number
+    squares: float  # the sum of their squares
 
     @classmethod
     def of(cls, noise: Sequence[Floats]) -> AuditNoise:

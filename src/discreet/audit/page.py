@@ -19,11 +19,6 @@ KIND = "Audit of a differentially private regression"
 def audit_page(found: Audit) -> str:
     """Return one HTML page that needs no network, no script and no other file.
 
-    Parameters
-    ----------
-    found : Audit
-        The audit.
-
     Examples
     --------
     >>> from discreet.audit import audit, subject_of

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 def roc_plot(found: Audit) -> Figure:
     """Plot the ROC curve of the attack, its confidence limit, and the curve that the promise allows at most.
 
-    Parameters
-    ----------
-    found : Audit
-        The audit.
-
     Examples
     --------
     >>> from discreet.audit import audit, subject_of

@@ -21,11 +21,6 @@ _POINTS = 25
 class TradeOff:
     """The trade-off function of a certificate, from its events and from the epsilon and delta that it states.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of any of the releases: all have the same noise.
-
     Examples
     --------
     >>> import pyarrow as pa

@@ -60,14 +60,7 @@ class LeaveOneOut:
 
 
 class LeverageRidge:
-    """The exact ridge fit of one outcome; **confidential**.
-
-    Parameters
-    ----------
-    S, v : array
-        X'X and X'y.
-    penalty : float
-        lambda.
+    """The exact ridge fit of one outcome, from S = X'X, v = X'y and the penalty lambda; **confidential**.
 
     Examples
     --------

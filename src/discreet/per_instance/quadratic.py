@@ -120,16 +120,7 @@ def nearly_linear(
 ) -> Floats:
     """Compute `_stick` of each row by the first rule that allows its bend, raised by more than the error of any.
 
-    Parameters
-    ----------
-    T : Quadratic
-        The loss.
-    epsilon : array
-        Epsilon of each row.
-    rules : sequence of (limit, points)
-        Quadrature rules by rising limits on the bend.
-    otherwise : callable
-        From a mask to the values of the rows that no rule is for.
+    Rules are pairs (limit on the bend, points), by rising limits; `otherwise` is for a mask of rows that none allows.
     """
     found, bent, low = np.empty(len(epsilon)), _bend(T, epsilon), -1.0
     for limit, points in rules:

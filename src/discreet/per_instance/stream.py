@@ -89,22 +89,7 @@ def each_row(
     n_jobs: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Floats:
-    """Compute numbers for every row of a source, one line a number, in the order of the rows.
-
-    Parameters
-    ----------
-    source : see `Moments.from_source`
-        The private rows, in a fixed order.
-    domain : Domain
-        The encoding of rows.
-    work : callable
-        From `EncodedRows` to an array with one column a row.
-    only : str, optional
-        The one column to read, of those that the domain declares.
-    n_jobs : int, optional
-        Threads; all cores by default.
-    progress : callable
-        Called with the fraction done.
+    """Compute numbers for every row of a source, one line a number, in the order of the rows; `only` reads one column.
 
     Examples
     --------

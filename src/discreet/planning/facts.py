@@ -36,43 +36,18 @@ class Number:
 
 @dataclass(frozen=True)
 class PlanFacts(Written):
-    """Facts that are known or guessed before any data are touched.
+    """Facts that are known or guessed before any data are touched."""
 
-    Parameters
-    ----------
-    domain : Domain
-        The features and the outcome: bounds and levels.
-    target : str
-        The outcome, a number.
-    features : tuple of str
-        The features.
-    rows : int
-        The number of rows.
-    r_squared : float
-        The share of the outcome's variance (of its mean square, in models without an intercept) that the features
-        explain linearly.
-    correlation : float
-        The root mean square correlation of two features.
-    correlations : tuple of tuples, or None
-        All correlations of the columns that the features are made of, if they were guessed one by one.
-    numbers : dict
-        Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
-    shares : dict
-        The frequency of each level of a category.
-    assumed : tuple of str
-        The numbers whose sd was not guessed.
-    """
-
-    domain: Domain
-    target: str
+    domain: Domain  # the features and the outcome: bounds and levels
+    target: str  # the outcome, a number
     features: tuple[str, ...]
     rows: int
-    r_squared: float
-    correlation: float
-    correlations: tuple[tuple[float, ...], ...] | None
-    numbers: dict[str, Number | None]
-    shares: dict[str, tuple[float, ...]]
-    assumed: tuple[str, ...] = ()
+    r_squared: float  # the share of `mean_square` that the features explain linearly
+    correlation: float  # the root mean square correlation of two features
+    correlations: tuple[tuple[float, ...], ...] | None  # of all `inputs`, if they were guessed one by one
+    numbers: dict[str, Number | None]  # None for a number in the ball whose rows fill it
+    shares: dict[str, tuple[float, ...]]  # the frequency of each level of a category
+    assumed: tuple[str, ...] = ()  # the numbers whose sd was not guessed
 
     @property
     def inputs(self) -> list[str]:

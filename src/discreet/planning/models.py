@@ -37,27 +37,14 @@ _LARGEST = math.exp(50.0)
 
 @dataclass(frozen=True, eq=False)
 class ExpectedAccuracy:
-    """The expected accuracy at one epsilon: medians over the simulated tables.
-
-    Parameters
-    ----------
-    epsilon : float
-        The promise.
-    excess : float
-        The log loss, or half the deviance, of a row above that of the true model.
-    best : float
-        The same for predicting the mean.
-    std_err, privacy_noise, error : array
-        For the intercept and the coefficients: the standard errors that fits report, NaN if most fits withhold them;
-        the part due to privacy noise; and the root mean squared error of the coefficients used for prediction.
-    """
+    """The expected accuracy at one epsilon: medians over the simulated tables."""
 
     epsilon: float
-    excess: float
-    best: float
-    std_err: Floats
-    privacy_noise: Floats
-    error: Floats
+    excess: float  # the log loss, or half the deviance, of a row above that of the true model
+    best: float  # the same for predicting the mean
+    std_err: Floats  # of the intercept and the coefficients, as fits report them; NaN if most fits withhold them
+    privacy_noise: Floats  # the part of them due to privacy noise
+    error: Floats  # the root mean squared error of the coefficients used for prediction
 
 
 @dataclass(frozen=True, eq=False, repr=False)

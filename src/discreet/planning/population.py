@@ -44,21 +44,11 @@ _LEAST = 0.05  # least sum of the two Beta parameters: the law is then almost tw
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A pool of rows.
-
-    Parameters
-    ----------
-    facts : PlanFacts
-        The public facts that the pool fits.
-    values : dict
-        The features' columns: numbers in the user's units, codes of levels.
-    y : array
-        The outcome, in the user's units.
-    """
+    """A pool of rows that fits the facts."""
 
     facts: PlanFacts
-    values: dict[str, NDArray[Any]]
-    y: Floats
+    values: dict[str, NDArray[Any]]  # the features' columns: numbers in the user's units, codes of levels
+    y: Floats  # the outcome, in the user's units
 
     def encoded(self, domain: Domain) -> Floats:
         """The rows as the library encodes them, in lattice units: clipped to a domain's bounds."""
@@ -263,17 +253,7 @@ def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats
 
 
 class SampledTable:
-    """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums.
-
-    Parameters
-    ----------
-    people : Population
-        The pool.
-    rows : int
-        The number of rows, n.
-    rng : Generator
-        The random generator.
-    """
+    """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums."""
 
     def __init__(self, people: Population, rows: int, rng: np.random.Generator) -> None:
         self.people, self.domain = people, people.facts.domain

@@ -19,24 +19,13 @@ _MOST = 0.9  # share of the largest possible sd within the bounds
 
 @dataclass(frozen=True)
 class SpreadScenario:
-    """The error if some columns have larger or smaller standard deviations than assumed.
+    """Errors of prediction, relative to predicting the mean, with the sds of some columns as assumed and otherwise."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The outcome, or all features whose sds were not guessed.
-    outcome : bool
-        Whether it is the outcome.
-    assumed, larger, smaller : float
-        The error of prediction relative to that of predicting the mean: as planned, with sds `FACTOR` times as large,
-        as far as the bounds allow, and with sds `FACTOR` times smaller; R^2 as guessed.
-    """
-
-    columns: tuple[str, ...]
-    outcome: bool
+    columns: tuple[str, ...]  # the outcome, or all features whose sds were not guessed
+    outcome: bool  # whether it is the outcome
     assumed: float
-    larger: float
-    smaller: float
+    larger: float  # with sds `FACTOR` times as large, as far as the bounds allow; R^2 as guessed
+    smaller: float  # with sds `FACTOR` times smaller
 
     @property
     def matters(self) -> bool:

@@ -26,21 +26,11 @@ _TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables 
 
 @dataclass(frozen=True)
 class AccuracyTarget:
-    """A wanted accuracy: the largest width of a coefficient's interval, or the largest typical error of a prediction.
-
-    Parameters
-    ----------
-    words : str
-        The wanted accuracy in words.
-    most : float
-        The largest width or error, in the user's units.
-    places : tuple of int
-        The indices of the parameters whose intervals are meant, the intercept being 0; empty for errors of prediction.
-    """
+    """A wanted accuracy: the largest width of a coefficient's interval, or typical error of a prediction."""
 
     words: str
-    most: float
-    places: tuple[int, ...]
+    most: float  # the largest width or error, in the user's units
+    places: tuple[int, ...]  # whose intervals are meant, the intercept being 0; empty for errors of prediction
 
     def value(self, expected: Expected | Unavailable) -> float:
         """The width or error of a fit; infinite if it has no intervals."""
@@ -55,48 +45,23 @@ class AccuracyTarget:
 
 @dataclass(frozen=True)
 class Answer:
-    """The epsilon and the number of rows that a wanted accuracy needs.
-
-    Parameters
-    ----------
-    want : AccuracyTarget
-        The wanted accuracy.
-    epsilon : float, or Unavailable
-        The least epsilon with the planned number of rows.
-    rows : dict
-        The least number of rows at each planned epsilon, or Unavailable.
-    """
+    """The epsilon and the number of rows that a wanted accuracy needs."""
 
     want: AccuracyTarget
-    epsilon: float | Unavailable
-    rows: dict[float, float | Unavailable]
+    epsilon: float | Unavailable  # the least one with the planned number of rows
+    rows: dict[float, float | Unavailable]  # the least number at each planned epsilon
 
 
 @dataclass(frozen=True)
 class Tighter:
-    """The effect of bounds half as wide for one column.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    low, high : float
-        The tighter bounds, around the guessed mean.
-    mse : float
-        The error of prediction, relative to that with the present bounds.
-    own : bool
-        Whether the column is a feature.
-    error : float
-        The error of its coefficient, likewise; of all coefficients if the column is the outcome. It is the larger of
-        the ratios of root mean squared errors and, if fits report them, of standard errors.
-    """
+    """The effect of bounds half as wide for one column: errors relative to those with the present bounds."""
 
     column: str
-    low: float
+    low: float  # the tighter bounds, around the guessed mean
     high: float
-    mse: float
-    own: bool
-    error: float
+    mse: float  # of prediction
+    own: bool  # whether the column is a feature
+    error: float  # of its coefficient, or of all if it is the outcome; see `_gain`
 
 
 def accuracy_targets(facts: PlanFacts, width: Mapping[str, float] | None, error: Any) -> list[AccuracyTarget]:

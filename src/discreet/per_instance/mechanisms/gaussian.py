@@ -191,13 +191,6 @@ def _sample(event: SampledEvent, facts: LossFacts) -> list[Part]:
 class SampledCurve:
     """The privacy curve of noise on a sample, from the mu that the noise would have on all rows.
 
-    Parameters
-    ----------
-    rate : float
-        q: the sampling probability of a row.
-    neighbors : {"add-remove", "replace-one"}
-        The relation, and with it the sampling.
-
     Examples
     --------
     >>> one = np.ones(1)
@@ -208,8 +201,8 @@ class SampledCurve:
     width: ClassVar[int] = 1
     failure: ClassVar[float] = 0.0
 
-    rate: float
-    neighbors: Neighbors
+    rate: float  # q: the sampling probability of a row
+    neighbors: Neighbors  # the relation, and with it the sampling
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
         """Return the larger delta of the two directions."""

@@ -21,15 +21,7 @@ from discreet.privacy.events.gaussian import Block
 
 
 class StageRows:
-    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows.
-
-    Parameters
-    ----------
-    event : StageEvent
-        The stage.
-    domain : Domain
-        The encoding of rows.
-    """
+    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows."""
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
         self._event, self._domain = event, domain
