@@ -18,7 +18,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive
+from discreet.planning.theory.inputs import figures
 from discreet.privacy import gdp
 from discreet.privacy.split import Sizes
 
@@ -48,8 +48,8 @@ def paper_baseline(
     >>> paper_baseline(1000, 25, 4, 1.0)
     np.float64(0.02)
     """
-    n, d, l, epsilon = positive(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    X, Y, w = positive(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
+    n, d, l, epsilon = figures(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    X, Y, w = figures(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
     return np.sqrt(l * d) * (X * w + Y) * X * w / (n * epsilon)
 
 
@@ -84,8 +84,8 @@ def reuse_rate(
     >>> reuse_rate(1e5, 100, [1, 100, 10_000]).round(5)
     array([0.00014, 0.001  , 0.01   ])
     """
-    n, d, l, epsilon = positive(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    X, Y, w = positive(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
+    n, d, l, epsilon = figures(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    X, Y, w = figures(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
     association = l * d * (X * Y / (n * epsilon)) ** 2
     if checks.choice("labels", labels, ("private", "public")) == "public":
         association = np.minimum(association, np.sqrt(d) * (X * Y) ** 2 / (n * epsilon))
@@ -119,7 +119,7 @@ def reuse_cost(
     array([ 1.  ,  1.41, 10.05])
     """
     given = {"norm_x": norm_x, "norm_y": norm_y, "norm_w": norm_w}
-    n, d, epsilon, X, w = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_w=norm_w)
+    n, d, epsilon, X, w = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_w=norm_w)
     error = reuse_rate(n, d, outcomes, epsilon, labels=labels, **given)
     return error / (np.sqrt(d) * (X * w) ** 2 / (n * epsilon))
 
@@ -162,8 +162,7 @@ def sampling_excess(
     >>> sampling_excess([1e3, 1e5], 10, 0.1).round(4)
     array([0.6411, 0.0022])
     """
-    s, d, lambda_ = positive(sample=sample, d=d, penalty=penalty)
-    (X, Y), (rho,) = positive(norm_x=norm_x, norm_y=norm_y), fractions(rho=rho)
+    s, d, lambda_, X, Y, rho = figures(sample=sample, d=d, penalty=penalty, norm_x=norm_x, norm_y=norm_y, rho=rho)
     t = np.sqrt(3 * (1 + X**2 / lambda_) * np.log(2 * d / rho) / s)
     return np.where(t < 1, (t / np.where(t < 1, 1 - t, 1.0) * Y) ** 2, np.inf)[()]
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive, spectrum
+from discreet.planning.theory.inputs import figures, spectrum
 
 
 def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
@@ -37,7 +37,7 @@ def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
     >>> minimax_prediction(10, 2.0)
     np.float64(20.0)
     """
-    d, sigma = positive(d=d, sigma=sigma)
+    d, sigma = figures(d=d, sigma=sigma)
     return d * sigma**2 / 2
 
 
@@ -56,8 +56,8 @@ def minimax_estimation(gram: ArrayLike, sigma: ArrayLike) -> Floats:
     >>> minimax_estimation(np.diag([4.0, 2.0]), 2.0)
     np.float64(3.0)
     """
-    (sigma,) = positive(sigma=sigma)
-    return sigma**2 * np.sum(1 / _full_rank(gram)[0])
+    (sigma,) = figures(sigma=sigma)
+    return sigma**2 * np.sum(1 / spectrum(gram, full_rank=True)[0])
 
 
 def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Floats:
@@ -77,8 +77,8 @@ def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Flo
     >>> cramer_rao(np.diag([4.0, 2.0]), 2.0, [1.0, 1.0])
     np.float64(3.0)
     """
-    (sd,) = positive(sigma=sigma)
-    _full_rank(gram)
+    (sd,) = figures(sigma=sigma)
+    spectrum(gram, full_rank=True)
     bound: Floats = sd**2 * np.linalg.inv(np.asarray(gram, dtype=np.float64))
     if x is None:
         return bound
@@ -106,7 +106,7 @@ def learning_rate(
     >>> learning_rate([10, 100, 10_000], 20)
     array([ 3.16227766, 10.        , 21.        ])
     """
-    n, d, B, Y, T = positive(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, B, Y, T = figures(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     return np.minimum(np.minimum(n * Y**2, (T * B) ** 2 + d * Y**2), np.sqrt(n) * T * B * Y)
 
 
@@ -142,8 +142,7 @@ def private_lower_bound(
     >>> private_lower_bound([100, 10_000], 16, 1.0, alpha=1.0)
     array([8.    , 0.1024])
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    B, Y, T = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, epsilon, B, Y, T = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     bound: Floats = np.minimum(n * Y**2, np.sqrt(d) * (B * T + Y) * B * T / epsilon)
     if alpha is None:
         return bound
@@ -171,8 +170,7 @@ def conditioned_from(
     >>> conditioned_from(10_000, 16, 1.0)
     np.float64(0.0128)
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    B, Y, T = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, epsilon, B, Y, T = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     return d**1.5 * (B * T + Y) / (n * B * T * epsilon)
 
 
@@ -212,7 +210,7 @@ def free_epsilon(
     >>> free_epsilon([100, 10_000], 10, alpha=1.0).round(3)
     array([0.632, 0.06 ])
     """
-    n, d, B, Y, T = positive(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, B, Y, T = figures(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     rate = learning_rate(n, d, norm_x=B, norm_y=Y, norm_theta=T)
     least: Floats = np.sqrt(d) * (B * T + Y) * B * T / rate
     if alpha is not None:
@@ -264,12 +262,9 @@ def optimisation_errors(
     SSP                    0.0138
     AdaOPS, AdaSSP         0.0138
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T,), (delta,), alpha = (
-        positive(domain=norm_theta if domain is None else domain),
-        fractions(delta=delta),
-        _inverse_condition(alpha),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, delta = figures(domain=norm_theta if domain is None else domain, delta=delta)
+    alpha = _inverse_condition(alpha)
     log = -np.log(delta)
     conditioned = d**2 * B**2 / (alpha * n * epsilon**2)
     flat = np.sqrt(d) * B**2 / epsilon
@@ -310,12 +305,9 @@ def estimation_errors(
     >>> {name: float(error.round(6)) for name, error in estimation_errors(1e5, 10, 1.0, 1e-6).items()}
     {'OPS': 0.001, 'SSP': 1e-06, 'AdaOPS, AdaSSP': 1e-06}
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T,), (delta,), alpha = (
-        positive(domain=norm_theta if domain is None else domain),
-        fractions(delta=delta),
-        _inverse_condition(alpha),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, delta = figures(domain=norm_theta if domain is None else domain, delta=delta)
+    alpha = _inverse_condition(alpha)
     one, two = d**2 / (alpha * n * B**2), d**3 / (alpha * n * B**2) ** 2
     private = -np.log(delta) * B**4 * t**2 / epsilon**2
     return {
@@ -355,11 +347,8 @@ def efficiency_rates(
     >>> rates["AdaOPS, AdaSSP"].round(3), rates["OPS"].round(3)
     (array([1.055, 1.001]), array([5., 5.]))
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T, sigma), (delta,) = (
-        positive(domain=norm_theta if domain is None else domain, sigma=sigma),
-        fractions(delta=delta),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, sigma, delta = figures(domain=norm_theta if domain is None else domain, sigma=sigma, delta=delta)
     added = -np.log(delta) * (d * (B * t / sigma) ** 2 / n + d**3 / n**2) / epsilon**2
     return {"OPS": 1 + (B * T / sigma) ** 2 / epsilon + 0 * n, "SSP": 1 + added, "AdaOPS, AdaSSP": 1 + added}
 
@@ -369,14 +358,7 @@ def efficiency_rates(
 
 def _inverse_condition(alpha: ArrayLike) -> Floats:
     """Check the ratio lambda_min(X'X) d/(n B^2): it is at most 1, because the trace of X'X is at most n B^2."""
-    (checked,) = positive(alpha=alpha)
+    (checked,) = figures(alpha=alpha)
     if np.any(checked > 1):
         raise ParameterError(f"alpha is lambda_min(X'X) d/(n norm_x^2), which is at most 1; got {alpha!r}.")
     return checked
-
-
-def _full_rank(gram: ArrayLike) -> tuple[Floats, Floats]:
-    values, coordinates = spectrum(gram)
-    if values[0] <= 0:
-        raise ParameterError("gram must have full rank: otherwise the coefficients are not determined.")
-    return values, coordinates
