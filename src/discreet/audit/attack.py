@@ -139,8 +139,7 @@ def _fits(
 def _line(read: Read | None, width: int) -> Floats:
     if read is None:
         return np.array([0.0, 1.0, *[0.0] * width])
-    found: Floats = np.nan_to_num(np.array([read.ratio, 0.0, *read.numbers[:width]]))
-    return found
+    return np.asarray(np.nan_to_num(np.array([read.ratio, 0.0, *read.numbers[:width]])))
 
 
 def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:

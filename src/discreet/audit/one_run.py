@@ -151,8 +151,7 @@ def _scores(model: PrivateEstimator, canaries: int) -> Floats:
             cross: Floats = array[[block.rows.index(name) for name in names], 0]
             gram = next((own for other, own in blocks.items() if other.statistic == "gram"), None)
             return cross if gram is None else cross + _precision(blocks) * np.diag(gram)[_places(blocks, names)]
-    found: Floats = np.ravel(model.coef_)[-canaries:]
-    return found
+    return np.ravel(model.coef_)[-canaries:]
 
 
 def _places(blocks: dict[Any, Floats], names: list[str]) -> list[int]:

@@ -98,8 +98,7 @@ def trained(first: Floats, second: Floats) -> Statistic:
 
 def _place(ordered: Floats, values: Floats) -> Floats:
     """The number of ordered values below each value; equal ones count half."""
-    found: Floats = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return found
+    return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
 
 
 def separation(first: Floats, second: Floats) -> float:

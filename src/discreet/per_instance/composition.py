@@ -96,8 +96,7 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
 
 
 def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
-    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
-    return found
+    return each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
 
 
 def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:

@@ -109,8 +109,7 @@ class LeverageRidge:
 
     @staticmethod
     def _norm2(U: Floats, A: Floats) -> Floats:
-        found: Floats = np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0)
-        return found
+        return np.asarray(np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0))
 
     def __repr__(self) -> str:
         return "LeverageRidge(confidential)"

@@ -66,8 +66,7 @@ def _bend(T: Quadratic, epsilon: Floats) -> Floats:
     square = A**2 + 2 * B**2
     across = np.maximum(square - ((A * b1 + B * b2) ** 2 + (B * b1) ** 2) / size2, 0.0)
     way = np.maximum(np.abs(epsilon - c) / size2, size2**-0.5)
-    found: Floats = np.sqrt(np.maximum(4 * way**2 * across, square))
-    return found
+    return np.asarray(np.sqrt(np.maximum(4 * way**2 * across, square)))
 
 
 def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
@@ -155,8 +154,7 @@ def plane(n: int) -> _Points:
 
 def _square(T: Quadratic) -> Floats:
     """Compute the squared norm of the gradient at the mean."""
-    found: Floats = np.maximum(T.b1**2 + T.b2**2 + T.mu**2, 1e-280)
-    return found
+    return np.maximum(T.b1**2 + T.b2**2 + T.mu**2, 1e-280)
 
 
 def _above(alpha: Floats, beta: Floats, gamma: Floats, s: Floats) -> Floats:

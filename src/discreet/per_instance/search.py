@@ -121,8 +121,7 @@ def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
 
 def _height(delta: ArrayLike) -> Floats:
     """Transform delta to h."""
-    found: Floats = np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0)))
-    return found
+    return np.asarray(np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0))))
 
 
 def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats) -> Floats:
@@ -170,8 +169,7 @@ def _mu(delta: Floats, epsilon: float) -> Floats:
     mus = _mus()
     some = np.log(np.maximum(curves.delta(mus, epsilon), 1e-300))
     rises = np.append(np.diff(some) > 0, False)
-    found: Floats = np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], mus[rises])
-    return found
+    return np.asarray(np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], mus[rises]))
 
 
 def _read(curve: LossCurve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats, statistic: Floats) -> Floats:

@@ -130,8 +130,7 @@ def one_step(loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | Non
     U = np.linalg.solve(H, X.T).T
     m = bend * np.einsum("ij,ij->i", U, X)
     norms = np.sqrt(np.einsum("ij,ij->i", U, U if A is None else U @ A))
-    found: Floats = np.abs(slope) / (1 - m) * norms
-    return found
+    return np.asarray(np.abs(slope) / (1 - m) * norms)
 
 
 def lemma13(loss: Smooth, X: Floats, y: Floats, penalty: float, x: Floats, outcome: float) -> tuple[Floats, ...]:
@@ -169,8 +168,7 @@ def kernel_ridge(K: Floats, y: Floats, penalty: float, shape: Shape = "isotropic
     values, V = np.linalg.eigh(K)
     G = (V / (values + penalty)) @ V.T
     inner = np.einsum("ij,j,ij->i", V, values * (values + penalty) ** (k - 2.0), V)
-    found: Floats = np.abs(G @ y) / np.diag(G) * np.sqrt(np.maximum(inner, 0.0))
-    return found
+    return np.asarray(np.abs(G @ y) / np.diag(G) * np.sqrt(np.maximum(inner, 0.0)))
 
 
 def shape_matrix(shape: Shape, S: Floats) -> Floats:

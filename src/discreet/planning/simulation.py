@@ -267,5 +267,4 @@ def _median(values: Sequence[Any]) -> Floats | Unavailable:
     if 2 * len(given) > len(values):
         median = np.median(np.where(np.isnan(given), np.inf, given), axis=0)
         return np.where(np.isinf(median), np.nan, median)
-    why: Unavailable = next(value for value in values if isinstance(value, Unavailable))
-    return why
+    return next(value for value in values if isinstance(value, Unavailable))

@@ -119,8 +119,7 @@ def _swap(block: Block, facts: LossFacts, pair: Pair, rows: EncodedRows) -> Floa
     x, A = pair.used[X], facts.moments.floats(X)
     with_w = Spectrum(A + np.outer(x, x))
     least = np.linalg.eigvalsh(A)[0]
-    moved: Floats = (np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2
-    return moved
+    return np.asarray((np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2)
 
 
 def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:
@@ -215,8 +214,7 @@ class SampledCurve:
 
     def size(self, statistics: Floats) -> Floats:
         """Return about q mu."""
-        found: Floats = self.rate * statistics[0]
-        return found
+        return np.asarray(self.rate * statistics[0])
 
     def levels(self, mu: Floats, top: float) -> tuple[tuple[Law, ...], Floats]:
         """Return laws at a few mu, evenly spaced in log mu up to the top, and the index of each row's law."""

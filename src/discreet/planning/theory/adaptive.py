@@ -47,8 +47,8 @@ def adassp_rate(
     d, logs = len(values), np.log(6 / delta) * np.log(2 * len(values) ** 2 / rho)
     with np.errstate(divide="ignore"):
         conditioned = B**4 * T**2 * (1 / values).sum() * logs / epsilon**2
-    rate: Floats = np.minimum(np.sqrt(d * logs) * (B * T) ** 2 / epsilon, conditioned)
-    return rate
+    found: Floats = np.minimum(np.sqrt(d * logs) * (B * T) ** 2 / epsilon, conditioned)
+    return found
 
 
 def adaops_rate(
@@ -234,5 +234,4 @@ def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
     """
     (delta,) = figures(delta=delta)
     offset: Floats = np.sqrt((2.0 if published else 1.0) * np.log(6 / delta))
-    tail: Floats = ndtr(-offset)
-    return tail
+    return ndtr(-offset)

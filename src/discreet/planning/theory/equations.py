@@ -80,8 +80,8 @@ def gram_noise_bound(d: ArrayLike, s_xx: ArrayLike, rho: ArrayLike = 0.05) -> Fl
     np.float64(6.92)
     """
     d, s_xx, rho = figures(d=d, s_xx=s_xx, rho=rho)
-    bound: Floats = s_xx * (np.sqrt(2 * d) + np.sqrt(-2 * np.log(rho)))
-    return bound
+    found: Floats = s_xx * (np.sqrt(2 * d) + np.sqrt(-2 * np.log(rho)))
+    return found
 
 
 def excess_bound(
@@ -213,12 +213,12 @@ def relative_efficiency(
     sigma, s_xx, s_xy = figures(sigma=sigma, s_xx=s_xx, s_xy=s_xy)
     one, two, three = ((values**-k).sum() for k in (1.0, 2.0, 3.0))
     curvature = 1.5 * sigma**2 * s_xx**2 * (one * two + three)
-    ratio: Floats = 1 + (_added(values, t, s_xx, s_xy) + curvature) / (sigma**2 * one)
-    return ratio
+    found: Floats = 1 + (_added(values, t, s_xx, s_xy) + curvature) / (sigma**2 * one)
+    return found
 
 
 def _added(values: Floats, t: Floats, s_xx: Floats, s_xy: Floats) -> Floats:
     """E |G^-1 (N2 - N1 theta)|^2."""
     two = (values**-2).sum()
-    added: Floats = (s_xy**2 + s_xx**2 * (t @ t) / 2) * two + s_xx**2 / 2 * ((t / values) ** 2).sum()
-    return added
+    found: Floats = (s_xy**2 + s_xx**2 * (t @ t) / 2) * two + s_xx**2 / 2 * ((t / values) ** 2).sum()
+    return found

@@ -174,5 +174,4 @@ def model_losses(
 def _tail(delta: ArrayLike, printed: bool) -> Floats:
     """The value of t^2: log(2/delta) as printed, or the correct 2 log(1/delta)."""
     (delta,) = figures(delta=delta)
-    found: Floats = np.log(2 / delta) if printed else 2 * np.log(1 / delta)
-    return found
+    return np.log(2 / delta) if printed else 2 * np.log(1 / delta)

@@ -56,8 +56,7 @@ def perturbation_size(
     if delta is None:
         return p * (p + 1) * s**2 if rho is None else (gammainccinv(p, figures(rho=rho)[0]) * s) ** 2
     variance = 2 * (r * epsilon - np.log(figures(delta=delta)[0])) * s**2
-    size: Floats = variance * (p if rho is None else chdtri(p, figures(rho=rho)[0]))
-    return size
+    return variance * (p if rho is None else chdtri(p, figures(rho=rho)[0]))
 
 
 def excess_risk(
@@ -93,8 +92,8 @@ def excess_risk(
     gap, shortfall = np.asarray(gap, dtype=np.float64), np.asarray(shortfall, dtype=np.float64)
     if np.any(shortfall < 0):
         raise ParameterError("shortfall must be at least 0.")
-    bound: Floats = (size / (2 * m) + gap + shortfall) / n
-    return bound
+    found: Floats = (size / (2 * m) + gap + shortfall) / n
+    return found
 
 
 def lasso_shortfall(penalty: float, weights: ArrayLike) -> float:

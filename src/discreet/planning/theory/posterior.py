@@ -32,8 +32,7 @@ def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05)
     np.float64(9.154)
     """
     d, gamma, rho = figures(d=d, gamma=gamma, rho=rho)
-    found: Floats = chdtri(d, rho) / gamma
-    return found
+    return chdtri(d, rho) / gamma
 
 
 def posterior_excess(

@@ -83,8 +83,8 @@ def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Flo
     if x is None:
         return bound
     points = np.asarray(x, dtype=np.float64)
-    variance: Floats = ((points @ bound) * points).sum(-1)
-    return variance
+    found: Floats = ((points @ bound) * points).sum(-1)
+    return found
 
 
 def learning_rate(

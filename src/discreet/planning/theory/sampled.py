@@ -53,8 +53,8 @@ def association_bound(
     X, Y, delta, rho = figures(norm_x=norm_x, norm_y=norm_y, delta=delta, rho=rho)
     if printed:
         c = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
-        order: Floats = c * np.sqrt(np.log(2 / rho)) * (X * Y) ** 2 / (n * np.sqrt(d))
-        return order
+        found: Floats = c * np.sqrt(np.log(2 / rho)) * (X * Y) ** 2 / (n * np.sqrt(d))
+        return found
     r, t = 2 * np.sqrt(l) * X * Y / (n * exact_mu(epsilon, delta)), np.log(1 / rho)
     plain = r**2 * _chi_square(d * l, t) / (d * l)
     return np.minimum(plain, 2 * r * X * Y * np.sqrt(_chi_square(d, t)) / (d * np.sqrt(l)))
@@ -99,8 +99,7 @@ def sampled_rate(
     lambda_, X, Y, w, rho = figures(penalty=penalty, norm_x=norm_x, norm_y=norm_y, norm_w=norm_w, rho=rho)
     q = np.log(2 * d / rho) / s
     noise = X**4 * n**2 * w**2 / (s**4 * epsilon**2) + l * (X * Y / (n * epsilon)) ** 2
-    found: Floats = w * np.sqrt(X * Y * q + d / lambda_ * (1 + q) * noise)
-    return found
+    return w * np.sqrt(X * Y * q + d / lambda_ * (1 + q) * noise)
 
 
 def sampled_bound(
