@@ -87,29 +87,25 @@ class LeverageRidge:
         if np.any(left <= 0):
             raise ParameterError("Without one of the rows X'X + penalty I is singular: leverages need a penalty.")
         r = r / left
-        inner = float(self.theta @ self.theta)
-        without = np.sqrt(np.maximum(inner - 2 * r * (U @ self.theta) + r**2 * s, 0.0))
-        shift = np.abs(r) * np.sqrt(s if A is None else self._norm2(U, A))
-        whole = np.full(len(X), np.sqrt(inner))
+        shift, whole, without = self._moved(U, s, -r, A)
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
     def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
         """Compute leverages and residuals of rows outside the table, each added to it."""
         U, m, s, r = self._parts(X, y)
-        grown = r / (1 + m)
-        inner = float(self.theta @ self.theta)
-        with_row = np.sqrt(np.maximum(inner + 2 * grown * (U @ self.theta) + grown**2 * s, 0.0))
-        shift = np.abs(grown) * np.sqrt(s if A is None else self._norm2(U, A))
-        whole = np.full(len(X), np.sqrt(inner))
+        shift, whole, with_row = self._moved(U, s, r / (1 + m), A)
         return LeaveOneOut(m, r, s, np.einsum("ij,ij->i", X, X), shift, whole, with_row)
 
     def _parts(self, X: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         U = X @ self.inverse
         return U, np.einsum("ij,ij->i", U, X), np.einsum("ij,ij->i", U, U), y - X @ self.theta
 
-    @staticmethod
-    def _norm2(U: Floats, A: Floats) -> Floats:
-        return np.asarray(np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0))
+    def _moved(self, U: Floats, s: Floats, step: Floats, A: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Return |step U|_A, and |theta| and |theta + step U|, for every row of U, of squared norm s."""
+        inner = float(self.theta @ self.theta)
+        after = np.sqrt(np.maximum(inner + 2 * step * (U @ self.theta) + step**2 * s, 0.0))
+        norm2 = s if A is None else np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0)
+        return np.abs(step) * np.sqrt(norm2), np.full(len(U), np.sqrt(inner)), after
 
     def __repr__(self) -> str:
         return "LeverageRidge(confidential)"

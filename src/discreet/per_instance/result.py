@@ -111,7 +111,8 @@ class Losses:
 
     def mu(self) -> Floats:
         """Return mu_i of the Gaussian parts, composed over blocks and stages as the root of the sum of squares."""
-        return np.sqrt(self._squares())
+        found = [one.values for one in self.measured if one.gaussian]
+        return np.sqrt(np.sum(found, axis=0) if found else np.zeros(self.rows))
 
     def parts(self) -> dict[str, Floats]:
         """Return mu_i^2 of every row by Gaussian part."""
@@ -225,10 +226,6 @@ class Losses:
     def rows(self) -> int:
         """The number of rows."""
         return int(self.measured[0].values.shape[-1])
-
-    def _squares(self) -> Floats:
-        found = [one.values for one in self.measured if one.gaussian]
-        return np.sum(found, axis=0) if found else np.zeros(self.rows)
 
     def _laws(self) -> list[Measured]:
         return [one for one in self.measured if one.part.laws]

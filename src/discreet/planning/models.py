@@ -19,7 +19,6 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
-from discreet.families import Family
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLogisticRegression
@@ -196,18 +195,22 @@ class _Classes:
     def __init__(
         self, model: type[PerturbedModel], domain: Domain, known: PlanFacts, mean: float, r_squared: float
     ) -> None:
-        self._model, self._domain, self._facts = model, domain, known
+        self._model, self._law, self._domain, self._facts = model, model.family.law, domain, known
         self._mean, self._r_squared = mean, r_squared
-        regressors = known.domain.design_names(list(known.features))
-        self.names = ("(intercept)", *(name for name in regressors if name != "(intercept)"))
+        self.names = tuple(known.names)
 
     def _table(self, rng: np.random.Generator) -> tuple[pa.Table, Floats, Floats]:
         """Rows, their expected outcomes, and the true (intercept, coefficients)."""
         known = self._facts
         pool = population(known, rng)
         at = rng.integers(0, len(pool.y), known.rows)
-        columns = {name: self._written(name, values[at]) for name, values in pool.values.items()}
-        table = pa.table(columns)
+        levels = {name: known.domain.inputs[name].levels for name in pool.values}
+        table = pa.table(
+            {
+                name: pa.array([levels[name][i] for i in values[at]] if levels[name] else values[at])
+                for name, values in pool.values.items()
+            }
+        )
         X = design_matrix(table, known.domain.select(list(known.features)))
         centre, sd = X.mean(axis=0), X.std(axis=0)
         Z = (X - centre) / np.where(sd > 0, sd, 1.0)
@@ -216,20 +219,8 @@ class _Classes:
         size = self._law.predictor_sd(self._r_squared, self._mean) / max(float(line.std()), 1e-12)
         slopes = size * weights / np.where(sd > 0, sd, 1.0)
         eta = size * line
-
-        def off(a: float) -> float:
-            return float(self._expect(a + eta).mean()) - self._mean
-
-        a = brentq(off, -40.0, 40.0)
+        a = brentq(lambda a: float(self._expect(a + eta).mean()) - self._mean, -40.0, 40.0)
         return table, self._expect(a + eta), np.concatenate([[a - centre @ slopes], slopes])
-
-    def _written(self, name: str, values: Any) -> Any:
-        spec = self._facts.domain.inputs[name]
-        return pa.array([spec.levels[i] for i in values]) if spec.levels else pa.array(values)
-
-    @property
-    def _law(self) -> Family:
-        return self._model.family.law
 
     def _expect(self, eta: Floats) -> Floats:
         return self._law.mean(eta, _LARGEST)
@@ -259,19 +250,14 @@ class _Classes:
         known = self._facts
         table, truth, true = self._table(rng)
         table = table.append_column(known.target, pa.array(self._outcomes(truth, rng)))
-        given: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": promise.delta,
-            "neighbors": promise.neighbors,
-            "rows": known.rows,
-        }
+        held: dict[str, Any] = {"epsilon": epsilon, "delta": promise.delta, "neighbors": promise.neighbors}
         least, missing = self._law.expected_loss(truth, truth), np.full(len(true), np.nan)
         mean = self._law.expected_loss(np.full(len(truth), truth.mean()), truth) - least
         domain = self._domain.select([*known.features, known.target])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
             try:
-                model: Any = self._model(domain=domain, random_state=rng, n_jobs=1, **given)
+                model: Any = self._model(domain=domain, rows=known.rows, random_state=rng, n_jobs=1, **held)
                 model.fit_source(table, known.target, list(known.features))
             except DiscreetError:
                 return mean, mean, missing, missing, -true

@@ -72,9 +72,11 @@ def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
 @parts_of(GaussianEvent, moments=_has_eigenvalue)
 def _gaussian(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
-    if facts.replaces:
-        return _worst_parts(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
-    return [of_block(block, facts) for block in event.blocks]
+    if not facts.replaces:
+        return [of_block(block, facts) for block in event.blocks]
+    if facts.pair is None:
+        return _worst_parts(event, facts)
+    return [_exchange(block, facts, facts.pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
 
 
 def of_block(block: Block, facts: LossFacts) -> Part:
@@ -99,27 +101,22 @@ def of_block(block: Block, facts: LossFacts) -> Part:
 # ---------------------------------------------------------------- rows that are replaced
 
 
-def _against(event: GaussianEvent, facts: LossFacts, pair: Pair) -> list[Part]:
-    """Compute exact costs of a given replacement, block by block."""
-    return [_exchange(block, facts, pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
-
-
 def _exchange(block: Block, facts: LossFacts, pair: Pair, everyone: float) -> Part:
+    """Compute the exact cost of one statistic when a given row replaces each row."""
     column = block.kind.column(block)
-    return Part(block.name, lambda rows: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=column)
 
+    def cost(rows: EncodedRows) -> Floats:
+        if column is not None:
+            return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows) / block.sd**2
+        if block.exact:
+            return block.kind.swap(block, facts.domain, pair.used, rows) / block.sd**2
+        X = facts.domain.indices(block.rows)
+        x, A = pair.used[X], facts.moments.floats(X)
+        with_w = Spectrum(A + np.outer(x, x))
+        least = np.linalg.eigvalsh(A)[0]
+        return np.asarray((np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2) / block.sd**2
 
-def _swap(block: Block, facts: LossFacts, pair: Pair, rows: EncodedRows) -> Floats:
-    """Compute the squared change of a statistic."""
-    if (column := block.kind.column(block)) is not None:
-        return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows)
-    if block.exact:
-        return block.kind.swap(block, facts.domain, pair.used, rows)
-    X = facts.domain.indices(block.rows)
-    x, A = pair.used[X], facts.moments.floats(X)
-    with_w = Spectrum(A + np.outer(x, x))
-    least = np.linalg.eigvalsh(A)[0]
-    return np.asarray((np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2)
+    return Part(block.name, cost, everyone, column=column)
 
 
 def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:

@@ -13,7 +13,7 @@ from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
 from discreet.domain.encoding import ONE
 from discreet.families.coordinates import ModelCoordinates
 from discreet.per_instance.mechanisms.gaussian import worst
-from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of
+from discreet.per_instance.mechanisms.parts import LossFacts, Pair, Part, own_curve, parts_of
 from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
@@ -78,11 +78,8 @@ def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     if isinstance(event.coordinates, ModelCoordinates):
         return own_curve(event, facts)
     places = StageRows(event, facts.domain)
-    if not facts.replaces:
-        return [_leaving(block, event, places) for block in event.blocks]
-    if facts.pair is not None:
-        other, everyone = facts.pair.used[None], event.mu**2 / len(event.blocks)
-        return [_exchange(block, places, other, everyone) for block in event.blocks]
+    if not facts.replaces or facts.pair is not None:
+        return [_part(block, event, places, facts.pair) for block in event.blocks]
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: EncodedRows) -> Floats:
@@ -95,25 +92,21 @@ def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     return [Part(event.name, cost, event.mu**2, note)]
 
 
-def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
-    everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
-    name = f"{stage_name(block)} of a stage"
+def _part(block: Block, event: StageEvent, places: StageRows, pair: Pair | None) -> Part:
+    """Compute the exact cost of one statistic when each row leaves, or a given row replaces it."""
+    if pair is None:
+        everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
+    else:
+        everyone = event.mu**2 / len(event.blocks)
 
     def cost(rows: EncodedRows) -> Floats:
-        return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
-
-    return Part(name, cost, everyone)
-
-
-def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -> Part:
-    """Compute the exact cost of one statistic when a given row replaces each row."""
-    name = f"{stage_name(block)} of a stage"
-
-    def cost(rows: EncodedRows) -> Floats:
+        if pair is None:
+            return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
+        other = pair.used[None]
         if block.kind.counted:
             own, new = (places.bins(Z, block) for Z in (rows.Z, other))
             return np.where(own == new, 0.0, (own >= 0) * 1.0 + (new >= 0)) / block.sd**2
         w = places.seen(block, EncodedRows(other)).Z[0]
         return block.kind.swap(block, places, w, places.seen(block, rows)) / block.sd**2
 
-    return Part(name, cost, everyone)
+    return Part(f"{stage_name(block)} of a stage", cost, everyone)
