@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from discreet.audit.evidence import Evidence, Read
-from discreet.audit.noise import AuditNoise
 from discreet.audit.paths import Way, offered
 from discreet.audit.promise import TradeOff
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
-from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
+from discreet.audit.statistics import AuditNoise, GuessCounts, best_threshold, counted, separation, trained
 from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks

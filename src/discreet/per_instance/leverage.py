@@ -28,28 +28,14 @@ from discreet.per_instance.stream import EncodedRows, each_row
 
 @dataclass(frozen=True, repr=False)
 class LeaveOneOut:
-    """Leverages and residuals of every row, **without** it; confidential.
+    """Leverages and residuals of every row, **without** it; confidential."""
 
-    Parameters
-    ----------
-    leverage, residual : array
-        m and r.
-    second : array
-        s = x'H_-^-2 x of the fit without the row.
-    norm2 : array
-        |x|^2.
-    shift : array
-        |theta_with - theta_without|_A, for the A that was asked for; I by default.
-    coef_norm_without, coef_norm_with : array
-        |theta| of both fits.
-    """
-
-    leverage: Floats
-    residual: Floats
-    second: Floats
-    norm2: Floats
-    shift: Floats
-    coef_norm_without: Floats
+    leverage: Floats  # m
+    residual: Floats  # r
+    second: Floats  # s = x'H_-^-2 x of the fit without the row
+    norm2: Floats  # |x|^2
+    shift: Floats  # |theta_with - theta_without|_A, for the A that was asked for; I by default
+    coef_norm_without: Floats  # |theta| of both fits
     coef_norm_with: Floats
 
     def __repr__(self) -> str:

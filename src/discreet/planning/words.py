@@ -36,7 +36,9 @@ _LARGEST = 1.6  # errors above this share of the trivial one are drawn at the ed
 
 def methods_summary(plan: NumberPlan) -> Summary:
     """Summarise methods: one line per method, one column per epsilon."""
-    lines = [(name, *(_share(plan, epsilon, name) for epsilon in plan.epsilons)) for name in plan.methods]
+    shares = {(one.epsilon, one.method): one.vs_trivial for one in plan.expected}
+    texts = {key: f"{share:.3f}" if share < 100 else f"{share:.1e}" for key, share in shares.items()}
+    lines = [(name, *(texts.get((epsilon, name), "-") for epsilon in plan.epsilons)) for name in plan.methods]
     reference = plan.at(plan.reference)
     lines.append(("without privacy", *([f"{reference.non_private / reference.trivial:.3f}"] * len(plan.epsilons))))
     columns = ("", *(f"eps {epsilon:g}" for epsilon in plan.epsilons))
@@ -47,14 +49,6 @@ def methods_summary(plan: NumberPlan) -> Summary:
     first += f" Medians of {plan.draws} simulated tables; 1 is useless."
     title = f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
     return Summary(title, tuple(_facts(plan)), columns, tuple(lines), (first, *plan.advice()))
-
-
-def _share(plan: NumberPlan, epsilon: float, method: str) -> str:
-    found = [e for e in plan.expected if (e.epsilon, e.method) == (epsilon, method)]
-    if not found:
-        return "-"
-    share = found[0].vs_trivial
-    return f"{share:.3f}" if share < 100 else f"{share:.1e}"
 
 
 def coefficients_summary(plan: NumberPlan, method: str) -> Summary:
@@ -121,13 +115,7 @@ def _stages(plan: NumberPlan) -> str:
 
 
 def _in_stages(count: int) -> str:
-    """The number of stages in words.
-
-    Examples
-    --------
-    >>> _in_stages(0), _in_stages(1), _in_stages(3)
-    ('mean only', 'in one stage', 'in 3 stages')
-    """
+    """The number of stages in words."""
     return "mean only" if count == 0 else "in one stage" if count == 1 else f"in {count} stages"
 
 

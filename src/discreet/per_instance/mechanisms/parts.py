@@ -20,7 +20,6 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
-from discreet.domain import Domain
 from discreet.per_instance.curves import LossCurve
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import LeaveOneOut, LeverageRidge
@@ -74,17 +73,9 @@ class LossFacts:
     ) -> None:
         self.certificate, self.adding, self.pair = certificate, adding, pair
         self._moments, self.survey, self.survey_targets = moments, survey, survey_targets
+        self.domain = certificate.domain  # with the bounds that rows were clipped to
+        self.replaces = certificate.guarantee.neighbors == "replace-one"  # rows are not added or removed
         self._fits: dict[Any, LeverageRidge] = {}
-
-    @property
-    def domain(self) -> Domain:
-        """The bounds that rows were clipped to."""
-        return self.certificate.domain
-
-    @property
-    def replaces(self) -> bool:
-        """Whether rows are replaced, and not added or removed."""
-        return self.certificate.guarantee.neighbors == "replace-one"
 
     @cached_property
     def moments(self) -> Moments:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
+from discreet.domain.coordinates import CoordinateMap, RotatedBatch
 from discreet.domain.encoding import ONE
 from discreet.families.coordinates import ModelCoordinates
 from discreet.per_instance.mechanisms.gaussian import worst
@@ -24,14 +24,9 @@ class StageRows:
     """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows."""
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
-        self._event, self._domain = event, domain
+        self._event, self._domain, self.coordinates = event, domain, event.coordinates
         names = (*event.coordinates.axes, *event.coordinates.outcomes)
         self._places = {name: i + 1 for i, name in enumerate(names)}
-
-    @property
-    def coordinates(self) -> Coordinates:
-        """The coordinates of the stage."""
-        return self._event.coordinates
 
     def indices(self, names: Iterable[str]) -> list[int]:
         """Return positions of u and e in a line."""
@@ -40,7 +35,7 @@ class StageRows:
     def norm_squared(self, indices: Iterable[int]) -> float:
         """Return the largest squared norm of u, or of e of some outcomes."""
         names = list(self._places)
-        return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
+        return self.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
     def seen(self, block: Block, rows: EncodedRows) -> EncodedRows:
         """Return the lines that a block sums: scores, or rows that are not clipped, may take the place of u."""
@@ -56,7 +51,7 @@ class StageRows:
         """Return rows in the coordinates of the stage, computed once for all blocks."""
 
         def work() -> EncodedRows:
-            found, widths = self._rotate(rows.Z), self._event.coordinates.widths
+            found, widths = self._rotate(rows.Z), self.coordinates.widths
             starts = np.cumsum([0, *map(len, widths)])[:-1]
             chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
             return EncodedRows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
@@ -65,11 +60,11 @@ class StageRows:
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
         """Return the bin of each row in a block's counts; -1 for dropped rows."""
-        edges, sizes = block.kind.sizes(block, self._event.coordinates, self._rotate(Z))
+        edges, sizes = block.kind.sizes(block, self.coordinates, self._rotate(Z))
         return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
     def _rotate(self, Z: Floats) -> RotatedBatch:
-        return CoordinateMap(self._event.coordinates, self._domain, len(Z)).rotate(Z * ONE)
+        return CoordinateMap(self.coordinates, self._domain, len(Z)).rotate(Z * ONE)
 
 
 @parts_of(StageEvent)

@@ -188,14 +188,8 @@ def adassp_penalty(
 
     Parameters
     ----------
-    gram : array_like
-        X'X of the data that you expect.
-    epsilon, delta : array_like
-        The promise, for add-remove neighbours.
-    norm_x : array_like
-        The bound B on the norm of a row.
-    rho : array_like
-        AdaSSP's own rho; a third of it is the probability of failure.
+    gram, epsilon, delta, norm_x, rho : array_like
+        As in `adassp_bound`; a third of rho is the probability of failure.
 
     Examples
     --------

@@ -72,12 +72,10 @@ def reuse_rate(
 
     Parameters
     ----------
-    n, d, outcomes, epsilon : array_like
-        Rows, regressors, l, the promise.
+    n, d, outcomes, epsilon, norm_x, norm_y, norm_w : array_like
+        As in `paper_baseline`.
     labels : {"private", "public"}
         Whether outcomes are protected.
-    norm_x, norm_y, norm_w : array_like
-        X, Y and w.
 
     Examples
     --------
@@ -266,10 +264,8 @@ def regime(
     covariance = sizes.covariance(mu, shares[winner])
     parts = covariance, totals[winner] - covariance
     signal = (R * w) ** 2 / d
-    row, baseline = (
-        _paper_row(n, d, outcomes, R, norm_y, w, labels),
-        float(paper_baseline(n, d, outcomes, epsilon, R, norm_y, w)),
-    )
+    row = _paper_row(n, d, outcomes, R, norm_y, w, labels)
+    baseline = float(paper_baseline(n, d, outcomes, epsilon, R, norm_y, w))
     return Regime(winner, errors, signal, shares, *parts, row, baseline, _why(winner, labels, *parts, errors, signal))
 
 

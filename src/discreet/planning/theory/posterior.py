@@ -45,12 +45,10 @@ def posterior_excess(
 
     Parameters
     ----------
-    d, gamma : array_like
-        Regressors, and the precision of the sample.
+    d, gamma, rho : array_like
+        As in `posterior_distance`.
     penalty, norm_theta : array_like
         lambda, and the norm of the least-squares coefficients.
-    rho : array_like
-        The probability.
 
     Examples
     --------

@@ -65,10 +65,8 @@ def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Flo
 
     Parameters
     ----------
-    gram : array_like
-        X'X, of full rank; X is fixed.
-    sigma : float
-        The sd of the errors in y = X theta_0 + N(0, sigma^2 I).
+    gram, sigma : array_like, float
+        As in `minimax_estimation`.
     x : array_like, optional
         A point, or rows of points: then the bound on the variance of the prediction there.
 
@@ -192,12 +190,8 @@ def free_epsilon(
 
     Parameters
     ----------
-    n, d : array_like
-        Rows and regressors.
-    alpha : array_like, optional
-        The least inverse condition number of the data that are considered; by default any data, and only (5) is used.
-    norm_x, norm_y, norm_theta : array_like
-        Bounds B, Y and T on rows, outcomes and coefficients.
+    n, d, alpha, norm_x, norm_y, norm_theta : array_like
+        As in `private_lower_bound`; without alpha only (5) is used.
 
     Notes
     -----
