@@ -149,11 +149,7 @@ def _scores(model: PrivateEstimator, canaries: int) -> Floats:
             if gram is None:
                 return cross
             counts = np.diag(blocks[gram])[[gram.rows.index(name) for name in names]]
-            return cross + _precision(blocks) * counts
+            # a canary changes its count and its sum by 1, so each is weighted by its inverse variance
+            sds = {own.statistic: own.sd for own in blocks}
+            return cross + float((sds["cross"] / sds["gram"]) ** 2) * counts
     return np.ravel(model.coef_)[-canaries:]
-
-
-def _precision(blocks: dict[Any, Floats]) -> float:
-    """The weight of a count relative to a sum: both change by 1, so each is weighted by its inverse variance."""
-    sds = {block.statistic: block.sd for block in blocks}
-    return float((sds["cross"] / sds["gram"]) ** 2)

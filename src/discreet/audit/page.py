@@ -19,14 +19,7 @@ KIND = "Audit of a differentially private regression"
 
 
 def audit_page(found: Audit) -> str:
-    """Return one HTML page that needs no network, no script and no other file.
-
-    Examples
-    --------
-    >>> from discreet.audit import audit, subject_of
-    >>> audit_page(audit(subject_of("SSP", 1.0, 1e-6), fits=40, seed=1)).splitlines()[0]
-    '<!doctype html>'
-    """
+    """Return one HTML page that needs no network, no script and no other file."""
     words = f"Curve of finds against false alarms of the attack on {found.subject}, and the curve that is promised."
     caption = (
         "Each point of the blue line is one way to decide: how often it raises a false alarm, and how often it finds "
@@ -160,14 +153,7 @@ def command(found: Audit) -> str:
 
 
 def roc_plot(found: Audit) -> Figure:
-    """Plot the ROC curve of the attack, its confidence limit, and the curve that the promise allows at most.
-
-    Examples
-    --------
-    >>> from discreet.audit import audit, subject_of
-    >>> roc_plot(audit(subject_of("SSP", 1.0, 1e-6), fits=40, seed=1)).get_axes()[0].get_xlabel()
-    'false alarms: taken to be there, and is not'
-    """
+    """Plot the ROC curve of the attack, its confidence limit, and the curve that the promise allows at most."""
     grid = np.concatenate([[0.0], np.geomspace(1e-4, 1, 400)])
     counts, failure = found.counts, 1 - found.confidence
     fp, fn = counts.rates(failure)

@@ -69,14 +69,7 @@ PATHS: dict[str, Way] = {
 
 @contextlib.contextmanager
 def offered(tables: tuple[pa.Table, pa.Table], path: str | Way) -> Iterator[tuple[Any, Any]]:
-    """Offer two tables as sources of rows inside a ``with`` block.
-
-    Examples
-    --------
-    >>> with offered((pa.table({"x": [1]}), pa.table({"x": [2]})), "parquet") as (first, second):
-    ...     first.name, first != second
-    ('table.parquet', True)
-    """
+    """Offer two tables as sources of rows inside a ``with`` block."""
     if isinstance(path, str) and path not in PATHS:
         raise ParameterError(f"There is no path {path!r}. Known: {', '.join(PATHS)}.")
     way = PATHS[path] if isinstance(path, str) else path

@@ -21,14 +21,7 @@ _TERMS = 8
 
 
 class Spectrum:
-    """Eigenvalues and eigenvectors of a Gram matrix; **confidential**.
-
-    Examples
-    --------
-    >>> A = np.diag([2.0, 5.0])
-    >>> Spectrum(A).fall(np.array([[1.0, 0.0], [0.0, 1.0]])), Spectrum(A).rise(np.array([[1.0, 0.0], [3.0, 0.0]]))
-    (array([1., 0.]), array([1., 3.]))
-    """
+    """Eigenvalues and eigenvectors of a Gram matrix; **confidential**."""
 
     def __init__(self, A: Floats) -> None:
         self.values, self.vectors = np.linalg.eigh(A)

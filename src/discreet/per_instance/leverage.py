@@ -46,16 +46,7 @@ class LeaveOneOut:
 
 
 class LeverageRidge:
-    """The exact ridge fit of one outcome, from S = X'X, v = X'y and the penalty lambda; **confidential**.
-
-    Examples
-    --------
-    >>> fit = LeverageRidge(np.eye(2) * 3, np.array([3.0, 0.0]), penalty=1.0)
-    >>> fit.theta
-    array([0.75, 0.  ])
-    >>> fit.without(np.array([[1.0, 0.0]]), np.array([1.0])).residual
-    array([0.33333333])
-    """
+    """The exact ridge fit of one outcome, from S = X'X, v = X'y and the penalty lambda; **confidential**."""
 
     def __init__(self, S: Floats, v: Floats, penalty: float) -> None:
         self.values, self.vectors = np.linalg.eigh(S)

@@ -70,14 +70,7 @@ def _bend(T: Quadratic, epsilon: Floats) -> Floats:
 
 
 def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
-    """Compute E (1 - e^(epsilon - T))+, by a rule for U.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> _stick(Quadratic(0 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), one, line(3)).round(4)  # that of 1-GDP
-    array([0.1269])
-    """
+    """Compute E (1 - e^(epsilon - T))+, by a rule for U."""
     if isinstance(T.B, np.ndarray):
         return _in_space(T, epsilon, points)
     A, _, b1, _, mu, c = T

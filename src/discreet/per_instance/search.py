@@ -87,7 +87,8 @@ def _each_epsilon(curve: LossCurve, mu: Floats, statistics: Floats, delta: float
     def work(at: slice) -> Floats:
         here, known = mu[at], statistics[:, at]
         size = np.hypot(here, curve.size(known))
-        start, slope = _at(size, sizes, starts, slopes)
+        both = np.interp(size, sizes, starts + 1j * slopes)  # two functions between the same points of the table
+        start, slope = both.real.copy(), both.imag.copy()
 
         def above(e: Floats, rows: NDArray[np.intp]) -> Floats:
             return curve.delta(e, here[rows], known[:, rows]) - curve.failure
@@ -103,12 +104,6 @@ def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
     mu = np.geomspace(least * (1 + 1e-9), max(100.0, 2 * least), 1000)
     e = curves.epsilon(mu, delta)
     return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(delta))
-
-
-def _at(x: Floats, places: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Interpolate two functions in a table between the same two of its points."""
-    both = np.interp(x, places, first + 1j * second)
-    return both.real.copy(), both.imag.copy()
 
 
 def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:

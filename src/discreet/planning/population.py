@@ -174,14 +174,7 @@ def _root(facts: PlanFacts, rng: np.random.Generator) -> Floats:
 
 
 def spectrum(d: int, correlation: float) -> Floats:
-    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation.
-
-    Examples
-    --------
-    >>> l = spectrum(3, 0.5)
-    >>> float(l.sum().round(6)), float(((l**2).mean() - 1).round(6))  # the latter: (d - 1) correlation^2
-    (3.0, 0.5)
-    """
+    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation."""
     i = np.arange(1.0, d + 1)
     shape, low, high = np.log((d + 0.5 - i) / i), 0.0, STEEPEST
     for _ in range(60):

@@ -137,13 +137,7 @@ def answer(simulation: Simulation, method: str, want: AccuracyTarget, epsilons: 
 
 
 def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
-    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough.
-
-    Examples
-    --------
-    >>> least(lambda x: x >= 0.5, 1, 0.01, 10)
-    0.51
-    """
+    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough."""
     good = bad = min(max(start, low), high)
     step = _FIRST_STEP
     if enough(good):

@@ -126,12 +126,11 @@ def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     spectra = {block: facts.spectrum(block.rows) for block in event.blocks if not block.exact}
 
     def cost(rows: EncodedRows) -> Floats:
-        own = {block: spectrum.fall(rows.Z[:, facts.domain.indices(block.rows)]) for block, spectrum in spectra.items()}
-        most = [block for block in event.blocks if block not in own]
-        total = worst(most, facts.domain, rows)
-        for block, fall in own.items():
-            R2 = facts.domain.norm_squared(facts.domain.indices(block.rows))
-            total += ((np.maximum(fall, R2 - fall) + spectra[block].error) / block.sd) ** 2
+        total = worst([block for block in event.blocks if block.exact], facts.domain, rows)
+        for block, spectrum in spectra.items():
+            X = facts.domain.indices(block.rows)
+            fall, R2 = spectrum.fall(rows.Z[:, X]), facts.domain.norm_squared(X)
+            total += ((np.maximum(fall, R2 - fall) + spectrum.error) / block.sd) ** 2
         return np.minimum(total, event.mu**2)
 
     return [Part(names, cost, event.mu**2, note)]
@@ -185,14 +184,7 @@ def _sample(event: SampledEvent, facts: LossFacts) -> list[Part]:
 
 @dataclass(frozen=True)
 class SampledCurve:
-    """The privacy curve of noise on a sample, from the mu that the noise would have on all rows.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> SampledCurve(0.1, "add-remove").delta(0.2 * one, 0.1 * one, one[None]).round(3)
-    array([0.013])
-    """
+    """The privacy curve of noise on a sample, from the mu that the noise would have on all rows."""
 
     width: ClassVar[int] = 1
     failure: ClassVar[float] = 0.0
