@@ -204,13 +204,7 @@ class _Classes:
         known = self._facts
         pool = population(known, rng)
         at = rng.integers(0, len(pool.y), known.rows)
-        levels = {name: known.domain.inputs[name].levels for name in pool.values}
-        table = pa.table(
-            {
-                name: pa.array([levels[name][i] for i in values[at]] if levels[name] else values[at])
-                for name, values in pool.values.items()
-            }
-        )
+        table = pa.table({name: self._written(name, values[at]) for name, values in pool.values.items()})
         X = design_matrix(table, known.domain.select(list(known.features)))
         centre, sd = X.mean(axis=0), X.std(axis=0)
         Z = (X - centre) / np.where(sd > 0, sd, 1.0)
@@ -221,6 +215,10 @@ class _Classes:
         eta = size * line
         a = brentq(lambda a: float(self._expect(a + eta).mean()) - self._mean, -40.0, 40.0)
         return table, self._expect(a + eta), np.concatenate([[a - centre @ slopes], slopes])
+
+    def _written(self, name: str, values: Any) -> Any:
+        levels = self._facts.domain.inputs[name].levels
+        return pa.array([levels[i] for i in values] if levels else values)
 
     def _expect(self, eta: Floats) -> Floats:
         return self._law.mean(eta, _LARGEST)
