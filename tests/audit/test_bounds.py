@@ -8,8 +8,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from discreet.audit import bounds
-from discreet.audit.noise import AuditNoise
-from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
+from discreet.audit.statistics import AuditNoise, GuessCounts, best_threshold, counted, separation, trained
 
 N, FAILURE = 24, 0.05
 PLACES = np.arange(N + 1)

@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from discreet.audit.evidence import Evidence, Read
-from discreet.audit.noise import AuditNoise
 from discreet.audit.paths import Way, offered
 from discreet.audit.promise import TradeOff
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
-from discreet.audit.statistics import GuessCounts, best_threshold, counted, separation, trained
+from discreet.audit.statistics import AuditNoise, GuessCounts, best_threshold, counted, separation, trained
 from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks
@@ -139,8 +138,7 @@ def _fits(
 def _line(read: Read | None, width: int) -> Floats:
     if read is None:
         return np.array([0.0, 1.0, *[0.0] * width])
-    found: Floats = np.nan_to_num(np.array([read.ratio, 0.0, *read.numbers[:width]]))
-    return found
+    return np.asarray(np.nan_to_num(np.array([read.ratio, 0.0, *read.numbers[:width]])))
 
 
 def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:

@@ -45,40 +45,20 @@ class AuditedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class Unlisted:
-    """Figures that a certificate does not list, as no promise depends on them; a fit without noise reveals them.
+    """Figures that a certificate does not list, as no promise depends on them; a fit without noise reveals them."""
 
-    Parameters
-    ----------
-    step : float, optional
-        The step size of gradient descent.
-    lasso : float, optional
-        The weight of an l1 norm in an objective.
-    """
-
-    step: float | None = None
-    lasso: float | None = None
+    step: float | None = None  # the step size of gradient descent
+    lasso: float | None = None  # the weight of an l1 norm in an objective
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The released values of one event.
+    """The released values of one event."""
 
-    Parameters
-    ----------
-    released : ReleasedMoments
-        The certificate, and all released statistics.
-    values : sequence of sequences of GridValues
-        The released values of the event.
-    model : AuditedModel, optional
-        The coefficients that it released, in units of the mapped columns.
-    unlisted : Unlisted
-        The figures that the certificate does not list.
-    """
-
-    released: ReleasedMoments
-    values: Sequence[Sequence[GridValues]] = ()
-    model: AuditedModel | None = None
-    unlisted: Unlisted = Unlisted()
+    released: ReleasedMoments  # the certificate, and all released statistics
+    values: Sequence[Sequence[GridValues]] = ()  # those of the event
+    model: AuditedModel | None = None  # in units of the mapped columns
+    unlisted: Unlisted = Unlisted()  # figures that the certificate does not list
 
     @property
     def theta(self) -> Floats:

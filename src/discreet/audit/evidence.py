@@ -27,37 +27,16 @@ SUMS, COEFFICIENTS = "sums", "coefficients"
 
 @dataclass(frozen=True)
 class Read:
-    """The numbers that are read off one release.
+    """The numbers that are read off one release."""
 
-    Parameters
-    ----------
-    ratio : float
-        The logarithm of the likelihood ratio of the events whose law is known.
-    numbers : array
-        All other figures of the release.
-    noise : dict of arrays
-        The noise of sums and of coefficients, in units of its listed sd, computed back with the table that was fitted;
-        standard normal.
-    whole : bool
-        Whether the law of all events is known, so that no statistic is better than the ratio.
-    """
-
-    ratio: float
-    numbers: Floats
-    noise: dict[str, Floats]
-    whole: bool
+    ratio: float  # the logarithm of the likelihood ratio of the events whose law is known
+    numbers: Floats  # all other figures of the release
+    noise: dict[str, Floats]  # of sums and of coefficients, in units of its listed sd, from the table that was fitted
+    whole: bool  # whether the law of all events is known, so that no statistic is better than the ratio
 
 
 class Evidence:
-    """A reader of releases, for deciding which of two tables they came from.
-
-    Parameters
-    ----------
-    first, second : pyarrow.Table
-        The two tables, in memory, however the releases came about.
-    quiet : Quiet, optional
-        A fit without noise: see `Subject.quiet`.
-    """
+    """A reader of releases, for deciding which of two tables they came from; `quiet` is a fit without noise."""
 
     def __init__(self, first: pa.Table, second: pa.Table, quiet: Quiet | None = None) -> None:
         self._laws = ReleaseDensity(first), ReleaseDensity(second)

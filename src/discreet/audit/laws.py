@@ -46,13 +46,7 @@ Known = TypeVar("Known")
 
 
 class ReleaseDensity:
-    """Densities of releases, given one made-up table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    """
+    """Densities of releases, given one made-up table."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -87,8 +81,7 @@ class ReleaseDensity:
             domain = certificate.declared or certificate.domain
             (histogram,), _ = first_pass(Table.of(self.table, domain, 1), block.columns)
             return exact_counts(histogram, block)
-        (found,) = exact_blocks(Moments.from_source(self.table, certificate.domain, n_jobs=1), [block])
-        return found
+        return exact_blocks(Moments.from_source(self.table, certificate.domain, n_jobs=1), [block])[0]
 
     def stage_sums(self, event: StageEvent, domain: Domain) -> list[list[Any]]:
         """The exact sums of each statistic of a stage."""
@@ -145,22 +138,17 @@ _UNLISTED: dict[type, _Teller] = {}
 
 def density_of(*events: type) -> Callable[[_Maker], _Maker]:
     """Register the density of events of some types, given a table."""
-
-    def keep(maker: _Maker) -> _Maker:
-        _DENSITIES.update(dict.fromkeys(events, maker))
-        return maker
-
-    return keep
+    return lambda maker: _kept(_DENSITIES, events, maker)
 
 
 def unlisted_of(*events: type) -> Callable[[_Teller], _Teller]:
     """Register how to read unlisted figures off a release without noise, for events of some types."""
+    return lambda teller: _kept(_UNLISTED, events, teller)
 
-    def keep(teller: _Teller) -> _Teller:
-        _UNLISTED.update(dict.fromkeys(events, teller))
-        return teller
 
-    return keep
+def _kept(table: dict[type, Known], events: tuple[type, ...], function: Known) -> Known:
+    table.update(dict.fromkeys(events, function))
+    return function
 
 
 @density_of(GaussianEvent)

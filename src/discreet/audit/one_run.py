@@ -129,11 +129,7 @@ def one_run(
     names = [f"c{k + 1}" for k in np.flatnonzero(inside)] + ["c0"]
     domain = canary_domain(canaries, columns_of(estimator)["y"])
     table = pa.table({"who": names, "y": [ends(domain.columns["y"])[1]] * (len(names) - 1) + [0]})
-    given: dict[str, Any] = {
-        "domain": domain,
-        "rows": max(PUBLIC_ROWS, 2 * canaries),
-        "fit_intercept": False,
-    }
+    given: dict[str, Any] = {"domain": domain, "rows": max(PUBLIC_ROWS, 2 * canaries), "fit_intercept": False}
     model = estimator(epsilon=epsilon, delta=delta, random_state=rng, **(given | {"n_jobs": 1} | options))
     scores = _scores(model.fit_source(table, "y", ["who"]), canaries)
     order = np.argsort(scores)
@@ -149,18 +145,11 @@ def _scores(model: PrivateEstimator, canaries: int) -> Floats:
     for block, array in blocks.items():
         if block.statistic == "cross" and set(names) <= set(block.rows):
             cross: Floats = array[[block.rows.index(name) for name in names], 0]
-            gram = next((own for other, own in blocks.items() if other.statistic == "gram"), None)
-            return cross if gram is None else cross + _precision(blocks) * np.diag(gram)[_places(blocks, names)]
-    found: Floats = np.ravel(model.coef_)[-canaries:]
-    return found
-
-
-def _places(blocks: dict[Any, Floats], names: list[str]) -> list[int]:
-    gram = next(block for block in blocks if block.statistic == "gram")
-    return [gram.rows.index(name) for name in names]
-
-
-def _precision(blocks: dict[Any, Floats]) -> float:
-    """The weight of a count relative to a sum: both change by 1, so each is weighted by its inverse variance."""
-    sds = {block.statistic: block.sd for block in blocks}
-    return float((sds["cross"] / sds["gram"]) ** 2)
+            gram = next((other for other in blocks if other.statistic == "gram"), None)
+            if gram is None:
+                return cross
+            counts = np.diag(blocks[gram])[[gram.rows.index(name) for name in names]]
+            # a canary changes its count and its sum by 1, so each is weighted by its inverse variance
+            sds = {own.statistic: own.sd for own in blocks}
+            return cross + float((sds["cross"] / sds["gram"]) ** 2) * counts
+    return np.ravel(model.coef_)[-canaries:]

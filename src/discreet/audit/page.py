@@ -1,15 +1,17 @@
-"""The page of an audit, for a privacy officer: the attack, its result, and the limits of the result."""
+"""The page and the plot of an audit, for a privacy officer: the attack, its result, and the limits of the result."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.audit.pictures import roc_plot
-from discreet.results.plots.style import svg
+import numpy as np
+
+from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, chart, legend, style, svg
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
 if TYPE_CHECKING:
-    from discreet.audit.noise import AuditNoise
+    from matplotlib.figure import Figure
+
     from discreet.audit.one_run import OneRun
     from discreet.audit.result import Audit
 
@@ -17,19 +19,7 @@ KIND = "Audit of a differentially private regression"
 
 
 def audit_page(found: Audit) -> str:
-    """Return one HTML page that needs no network, no script and no other file.
-
-    Parameters
-    ----------
-    found : Audit
-        The audit.
-
-    Examples
-    --------
-    >>> from discreet.audit import audit, subject_of
-    >>> audit_page(audit(subject_of("SSP", 1.0, 1e-6), fits=40, seed=1)).splitlines()[0]
-    '<!doctype html>'
-    """
+    """Return one HTML page that needs no network, no script and no other file."""
     words = f"Curve of finds against false alarms of the attack on {found.subject}, and the curve that is promised."
     caption = (
         "Each point of the blue line is one way to decide: how often it raises a false alarm, and how often it finds "
@@ -98,13 +88,12 @@ def facts(found: Audit) -> list[tuple[str, str]]:
         ("Fits", f"{found.fits:,}: {found.trained:,} to choose how to decide, the others counted"),
         ("False alarms", f"{counts.false_positives:,} of {counts.first:,} fits to the first table"),
         ("Missed", f"{counts.false_negatives:,} of {counts.second:,} fits to the second table"),
-        *((f"Noise of {name}", _noise(own)) for name, own in found.noise.items()),
+        *(
+            (f"Noise of {name}", f"its sd is {own.ratio:.4f} of what is listed, by {own.values:,} values")
+            for name, own in found.noise.items()
+        ),
         *([("Refused", f"{found.refused:,} fits")] if found.refused else []),
     ]
-
-
-def _noise(own: AuditNoise) -> str:
-    return f"its sd is {own.ratio:.4f} of what is listed, by {own.values:,} values"
 
 
 _STATUS = {"verified": "proven and tested", "claimed": "a paper's claim that we do not vouch for"}
@@ -161,3 +150,27 @@ def command(found: Audit) -> str:
     words = f"discreet audit {name} --epsilon {found.promised:g} --delta {found.delta:g} --fits {found.fits}"
     words += "" if found.neighbors == "add-remove" else f" --neighbors {found.neighbors}"
     return words + ("" if found.path == "memory" else f" --path {found.path}")
+
+
+def roc_plot(found: Audit) -> Figure:
+    """Plot the ROC curve of the attack, its confidence limit, and the curve that the promise allows at most."""
+    grid = np.concatenate([[0.0], np.geomspace(1e-4, 1, 400)])
+    counts, failure = found.counts, 1 - found.confidence
+    fp, fn = counts.rates(failure)
+    with style():
+        figure, axes = chart(3.9)
+        power = found.promise.power(grid)
+        axes.fill_between(grid, power, 1, color=ORANGE, alpha=0.10, lw=0)
+        axes.plot(grid, power, label="promised: no attack finds more", lw=1.8, color=ORANGE, ls=LOOKS[1]["ls"])
+        axes.plot(*found.roc(), label=f"attack: {found.statistic}", lw=1.5, color=BLUE)
+        axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (1, 2)), label="guessing")
+        point = counts.false_positives / counts.first, 1 - counts.false_negatives / counts.second
+        axes.plot(*point, "o", mfc="white", mec=BLUE, mew=1.5, ms=6, zorder=4, label="threshold that was counted")
+        sure = f"proven, {100 * found.confidence:g} % sure"
+        axes.plot(fp, 1 - fn, "s", color=BLUE, ms=5, zorder=4, label=sure)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("false alarms: taken to be there, and is not")
+        axes.set_ylabel("finds: taken to be there, and is")
+        legend(figure, axes, 1)
+    return figure  # type: ignore[no-any-return]

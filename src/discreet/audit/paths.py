@@ -18,14 +18,6 @@ from discreet.errors import ParameterError
 _PARTS = 3
 
 
-def _memory(table: pa.Table, folder: Path) -> Any:
-    return table
-
-
-def _pandas(table: pa.Table, folder: Path) -> Any:
-    return table.to_pandas()
-
-
 def _parquet(table: pa.Table, folder: Path) -> Any:
     pa.parquet.write_table(table, folder / "table.parquet", row_group_size=8)
     return folder / "table.parquet"
@@ -64,8 +56,8 @@ Way = Callable[[pa.Table, Path], Any]
 """A function from a table and an empty folder to a source of rows."""
 
 PATHS: dict[str, Way] = {
-    "memory": _memory,
-    "pandas": _pandas,
+    "memory": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas(),
     "parquet": _parquet,
     "csv": _csv,
     "polars": _polars,
@@ -77,14 +69,7 @@ PATHS: dict[str, Way] = {
 
 @contextlib.contextmanager
 def offered(tables: tuple[pa.Table, pa.Table], path: str | Way) -> Iterator[tuple[Any, Any]]:
-    """Offer two tables as sources of rows inside a ``with`` block.
-
-    Examples
-    --------
-    >>> with offered((pa.table({"x": [1]}), pa.table({"x": [2]})), "parquet") as (first, second):
-    ...     first.name, first != second
-    ('table.parquet', True)
-    """
+    """Offer two tables as sources of rows inside a ``with`` block."""
     if isinstance(path, str) and path not in PATHS:
         raise ParameterError(f"There is no path {path!r}. Known: {', '.join(PATHS)}.")
     way = PATHS[path] if isinstance(path, str) else path

@@ -11,7 +11,6 @@ from scipy.special import ndtr, ndtri
 from discreet.audit.statistics import GuessCounts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
-from discreet.privacy.events.base import Event
 from discreet.privacy.laws import Failure, together
 from discreet.released.certificate import Certificate
 
@@ -20,11 +19,6 @@ _POINTS = 25
 
 class TradeOff:
     """The trade-off function of a certificate, from its events and from the epsilon and delta that it states.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of any of the releases: all have the same noise.
 
     Examples
     --------
@@ -38,12 +32,7 @@ class TradeOff:
 
     def __init__(self, certificate: Certificate) -> None:
         self._certificate = certificate
-        self.guarantee = certificate.guarantee
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events of the certificate."""
-        return self._certificate.events
+        self.guarantee, self.events = certificate.guarantee, certificate.events
 
     @cached_property
     def mu(self) -> float:
@@ -72,10 +61,9 @@ class TradeOff:
     def _lines(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the certificate keeps."""
         stated = self.guarantee.epsilon, self.guarantee.delta
-        events = self.events
-        if not events:
+        if not self.events:
             return [stated]
-        curve = together(accounting.laws(events), self.mu)
+        curve = together(accounting.laws(self.events), self.mu)
         return [stated, *((e, curve(e)) for e in np.linspace(0, 1.5 * stated[0], _POINTS).tolist())]
 
     def power(self, fp: Floats) -> Floats:

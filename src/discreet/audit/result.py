@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.audit.evidence import SUMS
-from discreet.audit.noise import AuditNoise
 from discreet.audit.promise import TradeOff
-from discreet.audit.statistics import GuessCounts, Kind, counted
+from discreet.audit.statistics import AuditNoise, GuessCounts, Kind, counted
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 
@@ -25,47 +24,23 @@ _POINTS = 101
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """A lower bound on the epsilon of an estimator, with its evidence. Its tables are made up, so it is public.
-
-    Parameters
-    ----------
-    subject, status, path : str
-        The method, whether its promise is verified or a paper's claim, and how rows reached it.
-    neighbors, unit, tables : str
-        The neighbouring relation, the protected unit, and a description of the two tables.
-    statistic : str
-        The statistic that tells the tables apart.
-    kind : {"mu", "epsilon"}
-        Whether the bound is on the mu of a Gaussian promise, or on epsilon directly.
-    counts : GuessCounts
-        The guesses that were counted.
-    trained, refused : int
-        The number of fits that chose the statistic and its threshold, and the number of all fits that were refused.
-    confidence : float
-        The confidence of the bound.
-    promise : TradeOff
-        The promise of the certificates.
-    scores : pair of arrays
-        The scores of the counted fits to each table.
-    noise : dict of AuditNoise
-        The noise of sums and of coefficients, if its law is known.
-    """
+    """A lower bound on the epsilon of an estimator, with its evidence. Its tables are made up, so it is public."""
 
     subject: str
-    status: str
-    path: str
+    status: str  # whether the promise is verified, or a paper's claim
+    path: str  # how rows reached the method
     neighbors: Neighbors
-    unit: str
-    tables: str
-    statistic: str
-    kind: Kind
-    counts: GuessCounts
-    trained: int
-    refused: int
+    unit: str  # who is protected
+    tables: str  # a description of the two tables
+    statistic: str  # the one that tells the tables apart
+    kind: Kind  # whether the bound is on the mu of a Gaussian promise, or on epsilon directly
+    counts: GuessCounts  # the guesses that were counted
+    trained: int  # the number of fits that chose the statistic and its threshold
+    refused: int  # the number of all fits that were refused
     confidence: float
     promise: TradeOff
-    scores: tuple[Floats, Floats]
-    noise: dict[str, AuditNoise]
+    scores: tuple[Floats, Floats]  # of the counted fits to each table
+    noise: dict[str, AuditNoise]  # of sums and of coefficients, if its law is known
 
     @property
     def promised(self) -> float:
@@ -157,7 +132,7 @@ class Audit:
 
     def plot(self) -> Figure:
         """Plot the trade-off of the attack and the promised one."""
-        from discreet.audit.pictures import roc_plot
+        from discreet.audit.page import roc_plot
 
         return roc_plot(self)
 

@@ -51,19 +51,7 @@ class Candidate:
 
 
 def worst(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> Neighbours:
-    """Find the worst pair by the law of the noise or, if that is unknown, the pair that fits tell apart best.
-
-    Parameters
-    ----------
-    subject : Subject
-        The estimator that is attacked.
-    rng : Generator
-        The random generator for the fits.
-    separation : callable
-        Measures how well fits tell the tables of a pair apart.
-    report : callable
-        Called with the fraction done.
-    """
+    """Find the worst pair by the law of the noise or, if that is unknown, the pair that fits tell apart best."""
     found = _by_law(subject, rng, report)
     if found is None:
         found = _by_fits(subject, rng, separation, report)

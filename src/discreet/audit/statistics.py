@@ -1,14 +1,16 @@
-"""Statistics that tell two tables apart, and their thresholds: chosen on some fits, counted on others."""
+"""Statistics that tell two tables apart, their thresholds, and a test of whether noise is as large as listed."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import chi2
 
 from discreet.audit import bounds
 from discreet.core.arrays import Floats
@@ -24,6 +26,9 @@ _THRESHOLDS = 200
 
 _DOUBT = 0.2
 """The failure probability for choosing a threshold: few errors in a far tail may be chance."""
+
+_ROUNDING = 1e-3
+"""A tolerance for rounding errors and for the noise that hides them."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +72,7 @@ def counted(first: Floats, second: Floats, threshold: float) -> GuessCounts:
 
 
 def trained(first: Floats, second: Floats) -> Statistic:
-    """Train a logistic model of normal scores and their squares, so that neither units nor tails matter.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> score = trained(rng.normal(0, 1, (500, 1)), rng.normal(2, 1, (500, 1)))
-    >>> bool(score(np.array([[3.0]]))[0] > score(np.array([[-1.0]]))[0])
-    True
-    """
+    """Train a logistic model of normal scores and their squares, so that neither units nor tails matter."""
     from sklearn.linear_model import LogisticRegression
 
     pooled = np.vstack([first, second])
@@ -98,8 +95,7 @@ def trained(first: Floats, second: Floats) -> Statistic:
 
 def _place(ordered: Floats, values: Floats) -> Floats:
     """The number of ordered values below each value; equal ones count half."""
-    found: Floats = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return found
+    return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
 
 
 def separation(first: Floats, second: Floats) -> float:
@@ -123,3 +119,42 @@ def best_threshold(
 
 def _proven(counts: GuessCounts, kind: Kind, delta: float) -> float:
     return counts.mu(_DOUBT) if kind == "mu" else counts.epsilon(kind, delta, _DOUBT)
+
+
+@dataclass(frozen=True)
+class AuditNoise:
+    """Noise values in units of their listed sd, computed back from releases with the table that was fitted.
+
+    If all is as listed, they are independent standard normals, however events depend on each other.
+
+    Examples
+    --------
+    >>> AuditNoise(1000, 640.0).ratio, AuditNoise(1000, 640.0).is_small(1e-6), AuditNoise(1000, 990.0).is_small(1e-6)
+    (0.8, True, False)
+    """
+
+    values: int  # their number
+    squares: float  # the sum of their squares
+
+    @classmethod
+    def of(cls, noise: Sequence[Floats]) -> AuditNoise:
+        """Combine the noise of many releases."""
+        return cls(sum(map(len, noise)), math.fsum(float(own @ own) for own in noise))
+
+    @property
+    def ratio(self) -> float | None:
+        """The sd of the noise over the listed one; None if no noise can be computed back."""
+        return math.sqrt(self.squares / self.values) if self.values else None
+
+    def most(self, failure: float) -> float | None:
+        """The upper confidence limit of the ratio."""
+        return math.sqrt(self.squares / float(chi2.ppf(failure, self.values))) if self.values else None
+
+    def is_small(self, failure: float) -> bool:
+        """Whether there is less noise than listed, with this probability of error."""
+        most = self.most(failure)
+        return most is not None and most < 1
+
+    def is_large(self, failure: float) -> bool:
+        """Whether there is more noise than listed, so that the values contain something else."""
+        return bool(self.values) and self.squares > float(chi2.isf(failure, self.values)) * (1 + _ROUNDING)

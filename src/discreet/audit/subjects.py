@@ -70,20 +70,10 @@ class Quiet(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """An estimator, and the columns that it is fitted to.
+    """An estimator, and the columns that it is fitted to."""
 
-    Parameters
-    ----------
-    estimator : PrivateEstimator
-        The estimator, with its promise and its `domain`.
-    target : str or tuple of str
-        The outcome, or the outcomes.
-    features : tuple of str
-        The features.
-    """
-
-    estimator: PrivateEstimator
-    target: str | tuple[str, ...]
+    estimator: PrivateEstimator  # with its promise and its `domain`
+    target: str | tuple[str, ...]  # the outcome, or the outcomes
     features: tuple[str, ...]
 
     @property

@@ -30,13 +30,6 @@ _MOST_CORNERS = 64
 class Neighbours:
     """Two tables: the rows that both have, and those of one person in the first, in the second or in both.
 
-    Parameters
-    ----------
-    domain : Domain
-        The domain, whose unit says who a person is.
-    common, first, second : tuple of rows
-        The rows of both tables, and of the person in each; empty if the person is absent.
-
     Examples
     --------
     >>> pair = Neighbours(Domain({"x": (0, 1)}), ({"x": 0.5},), (), ({"x": 1.0},))
@@ -44,10 +37,10 @@ class Neighbours:
     [1, 2]
     """
 
-    domain: Domain
-    common: tuple[Row, ...]
-    first: tuple[Row, ...]
-    second: tuple[Row, ...]
+    domain: Domain  # whose unit says who a person is
+    common: tuple[Row, ...]  # the rows of both tables
+    first: tuple[Row, ...]  # the rows of the person in the first; empty if absent
+    second: tuple[Row, ...]  # the same in the second
 
     def tables(self) -> tuple[pa.Table, pa.Table]:
         """Both tables."""

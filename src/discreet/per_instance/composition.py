@@ -27,7 +27,7 @@ from discreet.per_instance import curves
 from discreet.per_instance.measurement import certificate_of
 from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
-from discreet.per_instance.stream import EncodedRows, each_row
+from discreet.per_instance.stream import EncodedRows, all_rows
 from discreet.privacy.events.coordinates import StageEvent
 
 
@@ -81,23 +81,18 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     known = all(event.gaussian_sums for event in certificate.events)
     if certificate.guarantee.neighbors != "add-remove" or not known:
         raise ParameterError("The exact loss of a group is known for add-remove releases of Gaussian sums only.")
-    declared = certificate.domain if certificate.declared is None else certificate.declared
-    Z = _rows(members, certificate.domain)
+    declared = certificate.declared or certificate.domain
+    Z = all_rows(members, certificate.domain)
     squares = []
     for block in certificate.blocks:
         column = block.kind.column(block)
-        own = Z if column is None else _rows(members, declared, column)
+        own = Z if column is None else all_rows(members, declared, column)
         places = certificate.domain if column is None else declared.select([column])
         squares.append(block.kind.group_change(block, places, own) / block.sd**2)
     for stage in certificate.of(StageEvent):
         squares += _stage_costs(stage, certificate.domain, Z)
     delta = checks.fraction("delta", certificate.guarantee.delta if delta is None else delta)
     return float(curves.epsilon(np.sqrt(sum(squares)), delta))
-
-
-def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
-    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
-    return found
 
 
 def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:

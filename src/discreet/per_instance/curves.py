@@ -41,13 +41,6 @@ _CHUNK = 1 << 15
 def epsilon(mu: ArrayLike, delta: float) -> Floats:
     """Return the least epsilon, at least 0, at which each mu-GDP mechanism is (epsilon, delta)-private.
 
-    Parameters
-    ----------
-    mu : array
-        At least 0.
-    delta : float
-        Strictly between 0 and 1.
-
     Examples
     --------
     >>> epsilon([0.0, 0.2367, 1.0], delta=1e-6).round(3)

@@ -63,8 +63,7 @@ class Distribution:
         order = np.argsort(self.values)
         shares = np.cumsum(self.weights[order])
         places = np.searchsorted(shares, wanted - 1e-12)
-        found: Floats = self.values[order][np.minimum(places, len(order) - 1)]
-        return found
+        return self.values[order][np.minimum(places, len(order) - 1)]
 
     @property
     def largest(self) -> float:

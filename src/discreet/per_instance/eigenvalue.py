@@ -21,28 +21,14 @@ _TERMS = 8
 
 
 class Spectrum:
-    """Eigenvalues and eigenvectors of a Gram matrix; **confidential**.
-
-    Examples
-    --------
-    >>> A = np.diag([2.0, 5.0])
-    >>> Spectrum(A).fall(np.array([[1.0, 0.0], [0.0, 1.0]])), Spectrum(A).rise(np.array([[1.0, 0.0], [3.0, 0.0]]))
-    (array([1., 0.]), array([1., 3.]))
-    """
+    """Eigenvalues and eigenvectors of a Gram matrix; **confidential**."""
 
     def __init__(self, A: Floats) -> None:
         self.values, self.vectors = np.linalg.eigh(A)
         self.gaps = self.values - self.values[0]
-
-    @property
-    def least(self) -> float:
-        """lambda_min."""
-        return float(self.values[0])
-
-    @property
-    def error(self) -> float:
-        """Bound on the rounding errors of two computed least eigenvalues: 8 d 2^-52 |A|."""
-        return 8 * len(self.values) * 2.0**-52 * max(float(self.values[-1]), 0.0)
+        self.least = float(self.values[0])
+        # a bound on the rounding errors of two computed least eigenvalues: 8 d 2^-52 |A|
+        self.error = 8 * len(self.values) * 2.0**-52 * max(float(self.values[-1]), 0.0)
 
     def fall(self, Z: Floats) -> Floats:
         """Return the decrease of lambda_min when each row of Z, one of the rows of A, is removed."""

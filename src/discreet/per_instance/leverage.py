@@ -28,28 +28,14 @@ from discreet.per_instance.stream import EncodedRows, each_row
 
 @dataclass(frozen=True, repr=False)
 class LeaveOneOut:
-    """Leverages and residuals of every row, **without** it; confidential.
+    """Leverages and residuals of every row, **without** it; confidential."""
 
-    Parameters
-    ----------
-    leverage, residual : array
-        m and r.
-    second : array
-        s = x'H_-^-2 x of the fit without the row.
-    norm2 : array
-        |x|^2.
-    shift : array
-        |theta_with - theta_without|_A, for the A that was asked for; I by default.
-    coef_norm_without, coef_norm_with : array
-        |theta| of both fits.
-    """
-
-    leverage: Floats
-    residual: Floats
-    second: Floats
-    norm2: Floats
-    shift: Floats
-    coef_norm_without: Floats
+    leverage: Floats  # m
+    residual: Floats  # r
+    second: Floats  # s = x'H_-^-2 x of the fit without the row
+    norm2: Floats  # |x|^2
+    shift: Floats  # |theta_with - theta_without|_A, for the A that was asked for; I by default
+    coef_norm_without: Floats  # |theta| of both fits
     coef_norm_with: Floats
 
     def __repr__(self) -> str:
@@ -60,23 +46,7 @@ class LeaveOneOut:
 
 
 class LeverageRidge:
-    """The exact ridge fit of one outcome; **confidential**.
-
-    Parameters
-    ----------
-    S, v : array
-        X'X and X'y.
-    penalty : float
-        lambda.
-
-    Examples
-    --------
-    >>> fit = LeverageRidge(np.eye(2) * 3, np.array([3.0, 0.0]), penalty=1.0)
-    >>> fit.theta
-    array([0.75, 0.  ])
-    >>> fit.without(np.array([[1.0, 0.0]]), np.array([1.0])).residual
-    array([0.33333333])
-    """
+    """The exact ridge fit of one outcome, from S = X'X, v = X'y and the penalty lambda; **confidential**."""
 
     def __init__(self, S: Floats, v: Floats, penalty: float) -> None:
         self.values, self.vectors = np.linalg.eigh(S)
@@ -94,30 +64,25 @@ class LeverageRidge:
         if np.any(left <= 0):
             raise ParameterError("Without one of the rows X'X + penalty I is singular: leverages need a penalty.")
         r = r / left
-        inner = float(self.theta @ self.theta)
-        without = np.sqrt(np.maximum(inner - 2 * r * (U @ self.theta) + r**2 * s, 0.0))
-        shift = np.abs(r) * np.sqrt(s if A is None else self._norm2(U, A))
-        whole = np.full(len(X), np.sqrt(inner))
+        shift, whole, without = self._moved(U, s, -r, A)
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
     def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
         """Compute leverages and residuals of rows outside the table, each added to it."""
         U, m, s, r = self._parts(X, y)
-        grown = r / (1 + m)
-        inner = float(self.theta @ self.theta)
-        with_row = np.sqrt(np.maximum(inner + 2 * grown * (U @ self.theta) + grown**2 * s, 0.0))
-        shift = np.abs(grown) * np.sqrt(s if A is None else self._norm2(U, A))
-        whole = np.full(len(X), np.sqrt(inner))
+        shift, whole, with_row = self._moved(U, s, r / (1 + m), A)
         return LeaveOneOut(m, r, s, np.einsum("ij,ij->i", X, X), shift, whole, with_row)
 
     def _parts(self, X: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         U = X @ self.inverse
         return U, np.einsum("ij,ij->i", U, X), np.einsum("ij,ij->i", U, U), y - X @ self.theta
 
-    @staticmethod
-    def _norm2(U: Floats, A: Floats) -> Floats:
-        found: Floats = np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0)
-        return found
+    def _moved(self, U: Floats, s: Floats, step: Floats, A: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Return |step U|_A, and |theta| and |theta + step U|, for every row of U, of squared norm s."""
+        inner = float(self.theta @ self.theta)
+        after = np.sqrt(np.maximum(inner + 2 * step * (U @ self.theta) + step**2 * s, 0.0))
+        norm2 = s if A is None else np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0)
+        return np.abs(step) * np.sqrt(norm2), np.full(len(U), np.sqrt(inner)), after
 
     def __repr__(self) -> str:
         return "LeverageRidge(confidential)"

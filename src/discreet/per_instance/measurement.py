@@ -104,7 +104,7 @@ def _measure(rows: Any, facts: LossFacts, n_jobs: int | None, report: Progress) 
     """Compute all parts that share a domain in one pass: the domain of the release, or that of a counted column."""
     wanted = parts(facts)
     values: dict[int, Floats] = {}
-    declared = _declared(facts.certificate)
+    declared = facts.certificate.declared or facts.domain
     for column in dict.fromkeys(part.column for part in wanted):
         chosen = [i for i, part in enumerate(wanted) if part.column == column]
         domain = facts.domain if column is None else declared
@@ -141,10 +141,6 @@ def _check(certificate: Certificate, targets: Any, replacement: Any) -> None:
         raise ParameterError("replacement= is for replace-one releases; this one is about rows that come or go.")
 
 
-def _declared(certificate: Certificate) -> Any:
-    return certificate.domain if certificate.declared is None else certificate.declared
-
-
 def _moments(source: Any, given: Moments | None, certificate: Certificate, n_jobs: int | None) -> Moments:
     if given is None:
         return Moments.from_source(source, certificate.domain, n_jobs=n_jobs)
@@ -161,7 +157,7 @@ def _refuse_stream(source: Any, certificate: Certificate) -> None:
 
 
 def _pair(replacement: Any, certificate: Certificate) -> Pair:
-    declared = _declared(certificate)
+    declared = certificate.declared or certificate.domain
     columns = {block.kind.column(block) for block in certificate.blocks}
     used = one_row(replacement, certificate.domain, "replacement")
     return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns if c is not None})

@@ -66,19 +66,11 @@ def _bend(T: Quadratic, epsilon: Floats) -> Floats:
     square = A**2 + 2 * B**2
     across = np.maximum(square - ((A * b1 + B * b2) ** 2 + (B * b1) ** 2) / size2, 0.0)
     way = np.maximum(np.abs(epsilon - c) / size2, size2**-0.5)
-    found: Floats = np.sqrt(np.maximum(4 * way**2 * across, square))
-    return found
+    return np.asarray(np.sqrt(np.maximum(4 * way**2 * across, square)))
 
 
 def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
-    """Compute E (1 - e^(epsilon - T))+, by a rule for U.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> _stick(Quadratic(0 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), one, line(3)).round(4)  # that of 1-GDP
-    array([0.1269])
-    """
+    """Compute E (1 - e^(epsilon - T))+, by a rule for U."""
     if isinstance(T.B, np.ndarray):
         return _in_space(T, epsilon, points)
     A, _, b1, _, mu, c = T
@@ -120,16 +112,7 @@ def nearly_linear(
 ) -> Floats:
     """Compute `_stick` of each row by the first rule that allows its bend, raised by more than the error of any.
 
-    Parameters
-    ----------
-    T : Quadratic
-        The loss.
-    epsilon : array
-        Epsilon of each row.
-    rules : sequence of (limit, points)
-        Quadrature rules by rising limits on the bend.
-    otherwise : callable
-        From a mask to the values of the rows that no rule is for.
+    Rules are pairs (limit on the bend, points), by rising limits; `otherwise` is for a mask of rows that none allows.
     """
     found, bent, low = np.empty(len(epsilon)), _bend(T, epsilon), -1.0
     for limit, points in rules:
@@ -164,8 +147,7 @@ def plane(n: int) -> _Points:
 
 def _square(T: Quadratic) -> Floats:
     """Compute the squared norm of the gradient at the mean."""
-    found: Floats = np.maximum(T.b1**2 + T.b2**2 + T.mu**2, 1e-280)
-    return found
+    return np.maximum(T.b1**2 + T.b2**2 + T.mu**2, 1e-280)
 
 
 def _above(alpha: Floats, beta: Floats, gamma: Floats, s: Floats) -> Floats:

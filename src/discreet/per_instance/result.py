@@ -111,7 +111,8 @@ class Losses:
 
     def mu(self) -> Floats:
         """Return mu_i of the Gaussian parts, composed over blocks and stages as the root of the sum of squares."""
-        return np.sqrt(self._squares())
+        found = [one.values for one in self.measured if one.gaussian]
+        return np.sqrt(np.sum(found, axis=0) if found else np.zeros(self.rows))
 
     def parts(self) -> dict[str, Floats]:
         """Return mu_i^2 of every row by Gaussian part."""
@@ -125,27 +126,23 @@ class Losses:
         """Return epsilon_i(delta) of every row, in the order of the rows; at the certificate's delta by default."""
         delta = self._delta(delta)
         if delta not in self._epsilons:
-            self._epsilons[delta] = self._epsilon(delta)
+            self._epsilons[delta] = self._asked(delta, search.epsilon, curves.epsilon, accounting.epsilon)
         return self._epsilons[delta].copy()
-
-    def _epsilon(self, delta: float) -> Floats:
-        if self._curve is not None:
-            part, statistics = self._curve
-            own = search.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
-            return np.minimum(own, accounting.epsilon(self.certificate.events, delta)) if part.note else own
-        if not self._laws():
-            return curves.epsilon(self.mu(), delta)
-        return self._each(lambda bills: accounting.epsilon(bills, delta))
 
     def delta(self, epsilon: float) -> Floats:
         """Return delta_i(epsilon) of every row, in the order of the rows."""
+        at = epsilon if self._curve is None else curves.checked(epsilon)
+        return self._asked(at, search.delta, curves.delta, accounting.delta)
+
+    def _asked(self, at: float, curved: Any, gaussian: Any, accounted: Any) -> Floats:
+        """Return epsilon_i at delta, or delta_i at epsilon: by the curve of a part, in closed form, or by laws."""
+        found: Floats
         if self._curve is not None:
             part, statistics = self._curve
-            own = search.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
-            return np.minimum(own, accounting.delta(self.certificate.events, epsilon)) if part.note else own
-        if not self._laws():
-            return curves.delta(self.mu(), epsilon)
-        return self._each(lambda bills: accounting.delta(bills, epsilon))
+            found = curved(part.curve, self.mu(), statistics, at)
+            return np.minimum(found, accounted(self.certificate.events, at)) if part.note else found
+        found = self._each(lambda bills: accounted(bills, at)) if self._laws() else gaussian(self.mu(), at)
+        return found
 
     def distribution(self, delta: float | None = None) -> Distribution:
         """Return the distribution of epsilon_i over the rows, with its moments, quantiles and tails."""
@@ -225,10 +222,6 @@ class Losses:
     def rows(self) -> int:
         """The number of rows."""
         return int(self.measured[0].values.shape[-1])
-
-    def _squares(self) -> Floats:
-        found = [one.values for one in self.measured if one.gaussian]
-        return np.sum(found, axis=0) if found else np.zeros(self.rows)
 
     def _laws(self) -> list[Measured]:
         return [one for one in self.measured if one.part.laws]

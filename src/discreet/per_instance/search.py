@@ -87,7 +87,8 @@ def _each_epsilon(curve: LossCurve, mu: Floats, statistics: Floats, delta: float
     def work(at: slice) -> Floats:
         here, known = mu[at], statistics[:, at]
         size = np.hypot(here, curve.size(known))
-        start, slope = _at(size, sizes, starts, slopes)
+        both = np.interp(size, sizes, starts + 1j * slopes)  # two functions between the same points of the table
+        start, slope = both.real.copy(), both.imag.copy()
 
         def above(e: Floats, rows: NDArray[np.intp]) -> Floats:
             return curve.delta(e, here[rows], known[:, rows]) - curve.failure
@@ -105,12 +106,6 @@ def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
     return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(delta))
 
 
-def _at(x: Floats, places: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Interpolate two functions in a table between the same two of its points."""
-    both = np.interp(x, places, first + 1j * second)
-    return both.real.copy(), both.imag.copy()
-
-
 def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
     places = [slice(start, min(start + _CHUNK, rows)) for start in range(0, rows, _CHUNK)]
     if len(places) == 1:
@@ -121,8 +116,7 @@ def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
 
 def _height(delta: ArrayLike) -> Floats:
     """Transform delta to h."""
-    found: Floats = np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0)))
-    return found
+    return np.asarray(np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0))))
 
 
 def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats) -> Floats:
@@ -170,8 +164,7 @@ def _mu(delta: Floats, epsilon: float) -> Floats:
     mus = _mus()
     some = np.log(np.maximum(curves.delta(mus, epsilon), 1e-300))
     rises = np.append(np.diff(some) > 0, False)
-    found: Floats = np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], mus[rises])
-    return found
+    return np.asarray(np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], mus[rises]))
 
 
 def _read(curve: LossCurve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats, statistic: Floats) -> Floats:

@@ -92,18 +92,7 @@ def sensitivities(
 ) -> Floats:
     """Compute |theta_hat - theta_hat'|_A of rows of the table by refitting without each, from the whole fit.
 
-    Parameters
-    ----------
-    loss : Smooth
-        f; see `PROBLEMS`.
-    X, y : array
-        The table.
-    penalty : float
-        lambda.
-    A : array, optional
-        A positive definite matrix; I by default.
-    rows : array of int, optional
-        Indices of rows; all by default.
+    The loss is f, as in `PROBLEMS`; A is positive definite, I by default; `rows` are indices, all by default.
 
     Examples
     --------
@@ -115,7 +104,11 @@ def sensitivities(
     found = []
     for i in range(len(X)) if rows is None else rows:
         kept = np.arange(len(X)) != i
-        found.append(_a_norm(whole - minimise(loss, X[kept], y[kept], penalty, whole), A))
+        v = whole - minimise(loss, X[kept], y[kept], penalty, whole)
+        square = float(v @ v if A is None else v @ A @ v)
+        if square < 0:
+            raise ParameterError("A must be positive definite.")
+        found.append(math.sqrt(square))
     return np.array(found)
 
 
@@ -130,8 +123,7 @@ def one_step(loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | Non
     U = np.linalg.solve(H, X.T).T
     m = bend * np.einsum("ij,ij->i", U, X)
     norms = np.sqrt(np.einsum("ij,ij->i", U, U if A is None else U @ A))
-    found: Floats = np.abs(slope) / (1 - m) * norms
-    return found
+    return np.asarray(np.abs(slope) / (1 - m) * norms)
 
 
 def lemma13(loss: Smooth, X: Floats, y: Floats, penalty: float, x: Floats, outcome: float) -> tuple[Floats, ...]:
@@ -169,8 +161,7 @@ def kernel_ridge(K: Floats, y: Floats, penalty: float, shape: Shape = "isotropic
     values, V = np.linalg.eigh(K)
     G = (V / (values + penalty)) @ V.T
     inner = np.einsum("ij,j,ij->i", V, values * (values + penalty) ** (k - 2.0), V)
-    found: Floats = np.abs(G @ y) / np.diag(G) * np.sqrt(np.maximum(inner, 0.0))
-    return found
+    return np.asarray(np.abs(G @ y) / np.diag(G) * np.sqrt(np.maximum(inner, 0.0)))
 
 
 def shape_matrix(shape: Shape, S: Floats) -> Floats:
@@ -188,14 +179,6 @@ def output_epsilon(sensitivity: Floats, gamma: float, delta: float) -> Floats:
     array([0.834])
     """
     return curves.epsilon(np.sqrt(checks.positive("gamma", gamma)) * np.asarray(sensitivity), delta)
-
-
-def _a_norm(v: Floats, A: Floats | None = None) -> float:
-    """Compute sqrt(v'Av)."""
-    square = float(v @ v if A is None else v @ A @ v)
-    if square < 0:
-        raise ParameterError("A must be positive definite.")
-    return math.sqrt(square)
 
 
 def _objective(loss: Smooth, X: Floats, y: Floats, penalty: float, theta: Floats) -> tuple[float, Floats, Floats]:

@@ -89,22 +89,7 @@ def each_row(
     n_jobs: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Floats:
-    """Compute numbers for every row of a source, one line a number, in the order of the rows.
-
-    Parameters
-    ----------
-    source : see `Moments.from_source`
-        The private rows, in a fixed order.
-    domain : Domain
-        The encoding of rows.
-    work : callable
-        From `EncodedRows` to an array with one column a row.
-    only : str, optional
-        The one column to read, of those that the domain declares.
-    n_jobs : int, optional
-        Threads; all cores by default.
-    progress : callable
-        Called with the fraction done.
+    """Compute numbers for every row of a source, one line a number, in the order of the rows; `only` reads one column.
 
     Examples
     --------
@@ -135,9 +120,14 @@ def each_row(
     return np.concatenate([found[place] for place in sorted(found)], axis=1)
 
 
+def all_rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
+    """Read the encoded rows of a source, or one column of them."""
+    return each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
+
+
 def one_row(source: Any, domain: Domain, what: str, only: str | None = None) -> Floats:
     """Read the encoded row of a source that holds exactly one, or one column of it."""
-    Z = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
+    Z = all_rows(source, domain, only)
     if len(Z) != 1 or Z[0, 0] == 0:
         raise ParameterError(f"{what} must be one complete row: a table with one line and the declared columns.")
     return np.asarray(Z[0])

@@ -13,7 +13,7 @@ from discreet.core import checks
 from discreet.core.field_kinds import ANYTHING, COUNT, NUMBER, OBJECT, TEXT, TEXTS, maybe, record
 from discreet.core.fields import Fields, Written
 from discreet.data.tables import described_by, feature_names
-from discreet.domain import Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.formula import is_formula
 from discreet.domain.kinds.base import Column
 from discreet.domain.kinds.numeric import to_days
@@ -36,48 +36,29 @@ class Number:
 
 @dataclass(frozen=True)
 class PlanFacts(Written):
-    """Facts that are known or guessed before any data are touched.
+    """Facts that are known or guessed before any data are touched."""
 
-    Parameters
-    ----------
-    domain : Domain
-        The features and the outcome: bounds and levels.
-    target : str
-        The outcome, a number.
-    features : tuple of str
-        The features.
-    rows : int
-        The number of rows.
-    r_squared : float
-        The share of the outcome's variance (of its mean square, in models without an intercept) that the features
-        explain linearly.
-    correlation : float
-        The root mean square correlation of two features.
-    correlations : tuple of tuples, or None
-        All correlations of the columns that the features are made of, if they were guessed one by one.
-    numbers : dict
-        Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
-    shares : dict
-        The frequency of each level of a category.
-    assumed : tuple of str
-        The numbers whose sd was not guessed.
-    """
-
-    domain: Domain
-    target: str
+    domain: Domain  # the features and the outcome: bounds and levels
+    target: str  # the outcome, a number
     features: tuple[str, ...]
     rows: int
-    r_squared: float
-    correlation: float
-    correlations: tuple[tuple[float, ...], ...] | None
-    numbers: dict[str, Number | None]
-    shares: dict[str, tuple[float, ...]]
-    assumed: tuple[str, ...] = ()
+    r_squared: float  # the share of `mean_square` that the features explain linearly
+    correlation: float  # the root mean square correlation of two features
+    correlations: tuple[tuple[float, ...], ...] | None  # of all `inputs`, if they were guessed one by one
+    numbers: dict[str, Number | None]  # None for a number in the ball whose rows fill it
+    shares: dict[str, tuple[float, ...]]  # the frequency of each level of a category
+    assumed: tuple[str, ...] = ()  # the numbers whose sd was not guessed
 
     @property
     def inputs(self) -> list[str]:
         """The columns that the features are made of."""
         return [name for name in self.domain.inputs if name != self.target]
+
+    @property
+    def names(self) -> list[str]:
+        """The intercept and the coefficients; the intercept is 0 in models without one."""
+        entries = [self.domain.entries[i].name for i in self.domain.design(self.features)]
+        return [CONSTANT, *(name for name in entries if name != CONSTANT)]
 
     @property
     def outcome(self) -> Number:
@@ -149,17 +130,17 @@ def facts(
     numbers: dict[str, Number | None] = {}
     shares: dict[str, tuple[float, ...]] = {}
     for name, column in domain.inputs.items():
+        guess = guessed.get(name, {})
         if column.levels:
-            shares[name] = _shares(name, column, guessed.get(name, {}))
-        elif name == target:
-            numbers[name] = _outcome(name, column, guessed.get(name, {}), mean_square)
+            shares[name] = _shares(name, column, guess)
+        elif name in domain.norm_columns:
+            numbers[name] = _in_ball(name, guess) if guess else None
         else:
-            numbers[name] = _number(name, column, guessed.get(name, {}), domain)
+            numbers[name] = _number(name, column, guess, mean_square if name == target else None)
     ball = [name for name in domain.norm_columns if name in numbers]
     if len({numbers[name] is None for name in ball}) > 1:
         raise ParameterError(f"Guess the sd of all of {', '.join(ball)}, which data_norm bounds together, or of none.")
-    n = checks.rows(rows)
-    if n is None:
+    if (n := checks.rows(rows)) is None:
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
     inputs = [name for name in domain.inputs if name != target]
     told = {name for name in guessed if "sd" in guessed[name]} | ({target} if mean_square is not None else set())
@@ -228,53 +209,38 @@ def _real(name: str, what: str, value: Any) -> float:
 def _mean(name: str, column: Column, guess: Mapping[str, Any]) -> float:
     low, high = column.range
     given = guess.get("mean", low / 2 + high / 2)
-    mean = _date(name, given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
+    if column.date and not checks.is_real(given):
+        try:
+            mean = to_days(given)
+        except (TypeError, ValueError):
+            why = f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}."
+            raise ParameterError(why) from None
+    else:
+        mean = _real(name, "mean", given)
     if not low < mean < high:
         raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
     return mean
 
 
-def _date(name: str, given: Any) -> float:
-    try:
-        return to_days(given)
-    except (TypeError, ValueError):
-        raise ParameterError(f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}.") from None
+def _in_ball(name: str, guess: Mapping[str, Any]) -> Number:
+    return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
 
 
-def _within(name: str, column: Column, mean: float, sd: float) -> Number:
-    """Refuse an sd that is impossible within the bounds: the variance is at most (mean - low)(high - mean)."""
-    low, high = column.range
-    most = math.sqrt((mean - low) * (high - mean))
-    if not 0 < sd < most:
-        raise ParameterError(
-            f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the sd "
-            f"must lie between 0 and {most:g}. Mend the guess, or the bounds."
-        )
-    return Number(mean, sd)
-
-
-def _number(name: str, column: Column, guess: Mapping[str, Any], domain: Domain) -> Number | None:
-    if name in domain.norm_columns:
-        if not guess:
-            return None
-        return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
-    return _spread(name, column, guess)
-
-
-def _spread(name: str, column: Column, guess: Mapping[str, Any]) -> Number:
+def _number(name: str, column: Column, guess: Mapping[str, Any], mean_square: Any = None) -> Number:
+    """Mean and sd as guessed, or by default; the variance within the bounds is at most (mean - low)(high - mean)."""
     mean, (low, high) = _mean(name, column, guess), column.range
-    default = SPREAD * min(high - mean, mean - low)
-    return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
-
-
-def _outcome(name: str, column: Column, guess: Mapping[str, Any], mean_square: Any) -> Number:
+    most = (mean - low) * (high - mean)
     if mean_square is None:
-        return _spread(name, column, guess)
-    mean, (low, high) = _mean(name, column, guess), column.range
+        sd = _real(name, "sd", guess.get("sd", SPREAD * min(high - mean, mean - low)))
+        if not 0 < sd < math.sqrt(most):
+            raise ParameterError(
+                f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the "
+                f"sd must lie between 0 and {math.sqrt(most):g}. Mend the guess, or the bounds."
+            )
+        return Number(mean, sd)
     if "sd" in guess:
         raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")
     variance = checks.positive("mean_square", mean_square) - mean**2
-    most = (mean - low) * (high - mean)
     if not 0 < variance < most:
         raise ParameterError(
             f"No outcome {name!r} within its bounds {column.short()} has the mean {mean:g} and the mean square "

@@ -19,7 +19,6 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
-from discreet.families import Family
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLogisticRegression
@@ -37,27 +36,14 @@ _LARGEST = math.exp(50.0)
 
 @dataclass(frozen=True, eq=False)
 class ExpectedAccuracy:
-    """The expected accuracy at one epsilon: medians over the simulated tables.
-
-    Parameters
-    ----------
-    epsilon : float
-        The promise.
-    excess : float
-        The log loss, or half the deviance, of a row above that of the true model.
-    best : float
-        The same for predicting the mean.
-    std_err, privacy_noise, error : array
-        For the intercept and the coefficients: the standard errors that fits report, NaN if most fits withhold them;
-        the part due to privacy noise; and the root mean squared error of the coefficients used for prediction.
-    """
+    """The expected accuracy at one epsilon: medians over the simulated tables."""
 
     epsilon: float
-    excess: float
-    best: float
-    std_err: Floats
-    privacy_noise: Floats
-    error: Floats
+    excess: float  # the log loss, or half the deviance, of a row above that of the true model
+    best: float  # the same for predicting the mean
+    std_err: Floats  # of the intercept and the coefficients, as fits report them; NaN if most fits withhold them
+    privacy_noise: Floats  # the part of them due to privacy noise
+    error: Floats  # the root mean squared error of the coefficients used for prediction
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,18 +195,16 @@ class _Classes:
     def __init__(
         self, model: type[PerturbedModel], domain: Domain, known: PlanFacts, mean: float, r_squared: float
     ) -> None:
-        self._model, self._domain, self._facts = model, domain, known
+        self._model, self._law, self._domain, self._facts = model, model.family.law, domain, known
         self._mean, self._r_squared = mean, r_squared
-        regressors = known.domain.design_names(list(known.features))
-        self.names = ("(intercept)", *(name for name in regressors if name != "(intercept)"))
+        self.names = tuple(known.names)
 
     def _table(self, rng: np.random.Generator) -> tuple[pa.Table, Floats, Floats]:
         """Rows, their expected outcomes, and the true (intercept, coefficients)."""
         known = self._facts
         pool = population(known, rng)
         at = rng.integers(0, len(pool.y), known.rows)
-        columns = {name: self._written(name, values[at]) for name, values in pool.values.items()}
-        table = pa.table(columns)
+        table = pa.table({name: self._written(name, values[at]) for name, values in pool.values.items()})
         X = design_matrix(table, known.domain.select(list(known.features)))
         centre, sd = X.mean(axis=0), X.std(axis=0)
         Z = (X - centre) / np.where(sd > 0, sd, 1.0)
@@ -229,20 +213,12 @@ class _Classes:
         size = self._law.predictor_sd(self._r_squared, self._mean) / max(float(line.std()), 1e-12)
         slopes = size * weights / np.where(sd > 0, sd, 1.0)
         eta = size * line
-
-        def off(a: float) -> float:
-            return float(self._expect(a + eta).mean()) - self._mean
-
-        a = brentq(off, -40.0, 40.0)
+        a = brentq(lambda a: float(self._expect(a + eta).mean()) - self._mean, -40.0, 40.0)
         return table, self._expect(a + eta), np.concatenate([[a - centre @ slopes], slopes])
 
     def _written(self, name: str, values: Any) -> Any:
-        spec = self._facts.domain.inputs[name]
-        return pa.array([spec.levels[i] for i in values]) if spec.levels else pa.array(values)
-
-    @property
-    def _law(self) -> Family:
-        return self._model.family.law
+        levels = self._facts.domain.inputs[name].levels
+        return pa.array([levels[i] for i in values] if levels else values)
 
     def _expect(self, eta: Floats) -> Floats:
         return self._law.mean(eta, _LARGEST)
@@ -272,19 +248,14 @@ class _Classes:
         known = self._facts
         table, truth, true = self._table(rng)
         table = table.append_column(known.target, pa.array(self._outcomes(truth, rng)))
-        given: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": promise.delta,
-            "neighbors": promise.neighbors,
-            "rows": known.rows,
-        }
+        held: dict[str, Any] = {"epsilon": epsilon, "delta": promise.delta, "neighbors": promise.neighbors}
         least, missing = self._law.expected_loss(truth, truth), np.full(len(true), np.nan)
         mean = self._law.expected_loss(np.full(len(truth), truth.mean()), truth) - least
         domain = self._domain.select([*known.features, known.target])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
             try:
-                model: Any = self._model(domain=domain, random_state=rng, n_jobs=1, **given)
+                model: Any = self._model(domain=domain, rows=known.rows, random_state=rng, n_jobs=1, **held)
                 model.fit_source(table, known.target, list(known.features))
             except DiscreetError:
                 return mean, mean, missing, missing, -true

@@ -44,21 +44,11 @@ _LEAST = 0.05  # least sum of the two Beta parameters: the law is then almost tw
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A pool of rows.
-
-    Parameters
-    ----------
-    facts : PlanFacts
-        The public facts that the pool fits.
-    values : dict
-        The features' columns: numbers in the user's units, codes of levels.
-    y : array
-        The outcome, in the user's units.
-    """
+    """A pool of rows that fits the facts."""
 
     facts: PlanFacts
-    values: dict[str, NDArray[Any]]
-    y: Floats
+    values: dict[str, NDArray[Any]]  # the features' columns: numbers in the user's units, codes of levels
+    y: Floats  # the outcome, in the user's units
 
     def encoded(self, domain: Domain) -> Floats:
         """The rows as the library encodes them, in lattice units: clipped to a domain's bounds."""
@@ -119,8 +109,7 @@ def _full(facts: PlanFacts, params: Floats) -> Floats:
 
 def _design(facts: PlanFacts, A: Floats) -> Floats:
     places, encoder = facts.domain.design(facts.features), Encoder(facts.domain)
-    design: Floats = A[:, places] / ONE * encoder.half[places] + encoder.centre[places]
-    return design
+    return A[:, places] / ONE * encoder.half[places] + encoder.centre[places]
 
 
 def _slopes(facts: PlanFacts, D: Floats) -> Floats:
@@ -154,8 +143,7 @@ def _bent(facts: PlanFacts, name: str, g: Floats) -> Floats:
         return g if number is None else number.mean + number.sd * g
     low, high = column.bounds
     table = low + (high - low) * _beta_of_normal(*_beta(number, column))
-    bent: Floats = np.interp(g, _GRID, table)
-    return bent
+    return np.interp(g, _GRID, table)
 
 
 def _beta(number: Number, column: Column) -> tuple[float, float]:
@@ -182,19 +170,11 @@ def _root(facts: PlanFacts, rng: np.random.Generator) -> Floats:
     else:
         C = random_correlation.rvs(spectrum(d, facts.correlation), random_state=rng, tol=1e-8)
     values, U = np.linalg.eigh(C)
-    root: Floats = U * np.sqrt(np.maximum(values, 0.0))
-    return root
+    return np.asarray(U * np.sqrt(np.maximum(values, 0.0)))
 
 
 def spectrum(d: int, correlation: float) -> Floats:
-    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation.
-
-    Examples
-    --------
-    >>> l = spectrum(3, 0.5)
-    >>> float(l.sum().round(6)), float(((l**2).mean() - 1).round(6))  # the latter: (d - 1) correlation^2
-    (3.0, 0.5)
-    """
+    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation."""
     i = np.arange(1.0, d + 1)
     shape, low, high = np.log((d + 0.5 - i) / i), 0.0, STEEPEST
     for _ in range(60):
@@ -214,8 +194,7 @@ def _standard(facts: PlanFacts, D: Floats) -> Floats:
     if facts.domain.intercept:
         X = X - X.mean(axis=0)
     size = np.sqrt(np.mean(X**2, axis=0))
-    standard: Floats = X / np.where(size > 0, size, 1.0)
-    return standard
+    return X / np.where(size > 0, size, 1.0)
 
 
 def _outcome(facts: PlanFacts, X: Floats, rng: np.random.Generator) -> Floats:
@@ -233,8 +212,7 @@ def _outcome(facts: PlanFacts, X: Floats, rng: np.random.Generator) -> Floats:
 
 def signal(X: Floats, rng: np.random.Generator) -> Floats:
     """The explained part of the outcome, up to scale; coefficients of standardised regressors are standard normal."""
-    explained: Floats = X @ rng.standard_normal(X.shape[1])
-    return explained
+    return X @ rng.standard_normal(X.shape[1])
 
 
 def _fitted(facts: PlanFacts, Q: Floats, explained: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
@@ -255,25 +233,14 @@ def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats
     low, high = bounds
     middle, half = (low + high) / 2, (high - low) / 2
     room = np.sqrt(max(half**2 - (1 + _LEAST) * variance, 0.0))
-    feasible: Floats = np.clip(M, middle - room, middle + room)
-    return feasible
+    return np.clip(M, middle - room, middle + room)
 
 
 # ---------------------------------------------------------------- tables
 
 
 class SampledTable:
-    """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums.
-
-    Parameters
-    ----------
-    people : Population
-        The pool.
-    rows : int
-        The number of rows, n.
-    rng : Generator
-        The random generator.
-    """
+    """A table of n rows drawn from the pool: the number of copies of each person, and their exact sums."""
 
     def __init__(self, people: Population, rows: int, rng: np.random.Generator) -> None:
         self.people, self.domain = people, people.facts.domain
@@ -292,8 +259,7 @@ class SampledTable:
 
     @cached_property
     def _gram(self) -> Floats:
-        gram: Floats = (self._rows * self._copies[:, None]).T @ self._rows
-        return gram
+        return (self._rows * self._copies[:, None]).T @ self._rows
 
     def moments(self, domain: Domain) -> Moments:
         """The moments of the table, clipped to bounds that may be tighter than the declared ones.

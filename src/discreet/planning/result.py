@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
-from discreet.domain import CONSTANT, Domain
+from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import targets, words
@@ -26,8 +26,7 @@ from discreet.planning.facts import PlanFacts
 from discreet.planning.facts import facts as public_facts
 from discreet.planning.models import model_asked, plan_model, refuse_targets
 from discreet.planning.simulation import Expected, SimulatedPromise, Simulation, chosen
-from discreet.planning.spreads import SpreadScenario, spreads
-from discreet.planning.targets import Answer, Tighter
+from discreet.planning.targets import Answer, SpreadScenario, Tighter
 from discreet.recipes.budget import MOST_STAGES
 from discreet.released.units import coefficient_unit
 from discreet.results.summary import Summary, to_pandas
@@ -92,9 +91,7 @@ class NumberPlan(Plan):
     @property
     def names(self) -> list[str]:
         """The intercept and the coefficients; the intercept is 0 in models without one."""
-        domain = self.facts.domain
-        entries = [domain.entries[i].name for i in domain.design(self.facts.features)]
-        return [CONSTANT, *(name for name in entries if name != CONSTANT)]
+        return self.facts.names
 
     @property
     def reference(self) -> float:
@@ -135,19 +132,12 @@ class NumberPlan(Plan):
         """A pandas frame: one row per method and epsilon; for a given method, one row per coefficient and epsilon."""
         if method is not None:
             return self._coefficient_frame(method)
-        rows = self.expected
-        return to_pandas(
-            {
-                "name": [found.method for found in rows],
-                "epsilon": [found.epsilon for found in rows],
-                "mse": [found.mse for found in rows],
-                "mse_low": [found.mse_range[0] for found in rows],
-                "mse_high": [found.mse_range[1] for found in rows],
-                "vs_trivial": [found.vs_trivial for found in rows],
-                "vs_non_private": [found.vs_non_private for found in rows],
-                "stages": [found.stages for found in rows],
-            }
-        )
+        names = ("name", "epsilon", "mse", "mse_low", "mse_high", "vs_trivial", "vs_non_private", "stages")
+        rows = [
+            (one.method, one.epsilon, one.mse, *one.mse_range, one.vs_trivial, one.vs_non_private, one.stages)
+            for one in self.expected
+        ]
+        return to_pandas({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
 
     def _coefficient_frame(self, method: str) -> Any:
         found = [self.at(epsilon, method) for epsilon in self.epsilons]
@@ -314,15 +304,20 @@ def _simulated(
     names, left_out = methods
     answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
-        steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
-        expected, failed = _expected(simulation, epsilons, names, steps)
+        steps, done = len(epsilons) * len(names) + len(wanted) + 1, itertools.count(1)
+
+        def step() -> None:
+            report(next(done) / steps)
+
+        expected, failed = _expected(simulation, epsilons, names, step)
         best = best_of(expected)
         for aim in wanted:
             answers.append(targets.answer(simulation, best, aim, epsilons))
-            steps.done()
-        bounds, others = _depends(simulation, best, epsilons) if tighter else ([], [])
+            step()
+        bounds = targets.tighter(simulation, best, _reference(epsilons)) if tighter else []
+        others = targets.spreads(simulation, best, min(epsilons)) if tighter else []
         people = _people(simulation, best, _reference(epsilons))
-        steps.done()
+        step()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
     made = simulation.draws, simulation.r_squared, simulation.stages
     return NumberPlan(simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), people)
@@ -336,35 +331,13 @@ def _people(simulation: Simulation, method: str, epsilon: float) -> dict[int, fl
     unit = simulation.facts.domain.unit
     if unit.person is None:
         return {}
-    asked = {m: simulation.expected(method, epsilon, most=m, draws=4, widths=False) for m in _around(unit.most)}
+    most = sorted({1, max(unit.most // 2, 1), unit.most, 2 * unit.most})
+    asked = {m: simulation.expected(method, epsilon, most=m, draws=4, widths=False) for m in most}
     return {m: found.vs_trivial for m, found in asked.items() if not isinstance(found, Unavailable)}
 
 
-def _around(m: int) -> list[int]:
-    return sorted({1, max(m // 2, 1), m, 2 * m})
-
-
-def _depends(
-    simulation: Simulation, method: str, epsilons: Sequence[float]
-) -> tuple[list[Tighter], list[SpreadScenario]]:
-    """The effects of tighter bounds and of other sds."""
-    return targets.tighter(simulation, method, _reference(epsilons)), spreads(simulation, method, min(epsilons))
-
-
-class _Steps:
-    """Reports the fraction done, step by step."""
-
-    def __init__(self, report: Progress, count: int) -> None:
-        self._report, self._count, self._done = report, count, 0
-
-    def done(self) -> None:
-        """Count one more step."""
-        self._done += 1
-        self._report(self._done / self._count)
-
-
 def _expected(
-    simulation: Simulation, epsilons: Sequence[float], names: Sequence[str], steps: _Steps
+    simulation: Simulation, epsilons: Sequence[float], names: Sequence[str], step: Callable[[], None]
 ) -> tuple[list[Expected], dict[str, str]]:
     """The expected accuracy of methods that can keep every promise, and the reasons why the others cannot."""
     found, failed = [], {}
@@ -374,7 +347,7 @@ def _expected(
             failed[name] = f"not possible at epsilon {epsilon:g}: {one.reason}"
         else:
             found.append(one)
-        steps.done()
+        step()
     kept = [one for one in found if one.method not in failed]
     if not kept:
         raise ParameterError(f"None of the methods can be used. {' '.join(failed.values())}")

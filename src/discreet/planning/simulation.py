@@ -36,25 +36,13 @@ _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked fo
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFit:
-    """One simulated fit.
+    """One simulated fit."""
 
-    Parameters
-    ----------
-    mse : float
-        Mean squared error of prediction over the population.
-    error : array
-        Intercept and coefficients minus those of the population's best fit, in the user's units.
-    std_err, width : array, or Unavailable
-        The standard errors that the fit itself reports, and the widths of its intervals.
-    stages : int, or None
-        The number of stages of the release, 0 if it releases only the mean; None for methods without stages.
-    """
-
-    mse: float
-    error: Floats
-    std_err: Floats | Unavailable
-    width: Floats | Unavailable
-    stages: int | None
+    mse: float  # of prediction, over the population
+    error: Floats  # intercept and coefficients minus those of the population's best fit, in the user's units
+    std_err: Floats | Unavailable  # those that the fit itself reports
+    width: Floats | Unavailable  # of its intervals
+    stages: int | None  # 0 if it releases only the mean; None for methods without stages
 
 
 @dataclass(frozen=True)
@@ -160,37 +148,18 @@ def _fit_by_recipe(model: DPLinearRegression, table: SampledTable, domain: Domai
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """The expected accuracy of one method at one epsilon; medians over simulated tables.
-
-    Parameters
-    ----------
-    method, epsilon : str, float
-        The method and the epsilon.
-    mse : float
-        Mean squared error of prediction, in the outcome's unit squared.
-    mse_range : (float, float)
-        The 10 % and 90 % quantiles of the error over tables.
-    trivial, non_private : float
-        The error of predicting the outcome's mean (0 without an intercept), and that of least squares without privacy.
-    rmse : array
-        Root mean squared errors of the intercept and the coefficients, in the user's units.
-    std_err, width : array, or Unavailable
-        The standard errors that fits report, and the widths of their intervals; not available unless more than half of
-        the fits give them.
-    stages : int, or None
-        The number of stages of releases, 0 if they release only the mean; None for methods without stages.
-    """
+    """The expected accuracy of one method at one epsilon; medians over simulated tables."""
 
     method: str
     epsilon: float
-    mse: float
-    mse_range: tuple[float, float]
-    trivial: float
-    non_private: float
-    rmse: Floats
-    std_err: Floats | Unavailable
-    width: Floats | Unavailable
-    stages: int | None = None
+    mse: float  # of prediction, in the outcome's unit squared
+    mse_range: tuple[float, float]  # its 10 % and 90 % quantiles over tables
+    trivial: float  # the error of predicting the outcome's mean, or 0 without an intercept
+    non_private: float  # the error of least squares without privacy
+    rmse: Floats  # of the intercept and the coefficients, in the user's units
+    std_err: Floats | Unavailable  # those that fits report, if more than half of them do
+    width: Floats | Unavailable  # of their intervals, likewise
+    stages: int | None = None  # 0 if they release only the mean; None for methods without stages
 
     @property
     def vs_trivial(self) -> float:
@@ -204,21 +173,7 @@ class Expected:
 
 
 class Simulation:
-    """Simulated people and tables, the same for every method and epsilon, so that differences are not chance.
-
-    Parameters
-    ----------
-    facts : PlanFacts
-        The public facts.
-    promise : SimulatedPromise
-        The promise apart from epsilon.
-    draws : int
-        The number of populations, with one table each.
-    seed : int
-        The seed of the simulation.
-    stages : int or "auto"
-        The number of stages, for methods that release in stages.
-    """
+    """Simulated people and tables, the same for every method and epsilon, so that differences are not chance."""
 
     def __init__(
         self, facts: PlanFacts, promise: SimulatedPromise, draws: int, seed: int, stages: int | str = "auto"
@@ -312,5 +267,4 @@ def _median(values: Sequence[Any]) -> Floats | Unavailable:
     if 2 * len(given) > len(values):
         median = np.median(np.where(np.isnan(given), np.inf, given), axis=0)
         return np.where(np.isinf(median), np.nan, median)
-    why: Unavailable = next(value for value in values if isinstance(value, Unavailable))
-    return why
+    return next(value for value in values if isinstance(value, Unavailable))

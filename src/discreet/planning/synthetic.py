@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from discreet.core import checks
 from discreet.domain import Domain
-from discreet.domain.unit import Unit
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts
 from discreet.planning.population import population
@@ -52,14 +51,9 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     people = population(known, rng)
     chosen = rng.integers(len(people.y), size=count)
     drawn = {name: column.rounded(people.values[name][chosen], DIGITS) for name, column in domain.inputs.items()}
-    return pa.table({name: pa.array(entries) for name, entries in drawn.items()} | _counting(domain.unit, count, rng))
-
-
-def _counting(unit: Unit, count: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The columns of persons and of weights, if they are declared."""
-    found: dict[str, Any] = {}
-    if unit.person is not None:
-        found[unit.person] = pa.array(rng.integers(1, 2 + count // 2, count))
-    if unit.weights is not None:
-        found[unit.weights] = pa.array(unit.largest_weight * (1 - rng.random(count)))
-    return found
+    table: dict[str, Any] = {name: pa.array(entries) for name, entries in drawn.items()}
+    if (person := domain.unit.person) is not None:
+        table[person] = pa.array(rng.integers(1, 2 + count // 2, count))
+    if (weights := domain.unit.weights) is not None:
+        table[weights] = pa.array(domain.unit.largest_weight * (1 - rng.random(count)))
+    return pa.table(table)

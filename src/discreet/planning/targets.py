@@ -1,10 +1,11 @@
-"""The epsilon or the number of rows that a wanted accuracy needs, and the effect of tighter bounds."""
+"""The epsilon or the number of rows that a wanted accuracy needs, and the effects of tighter bounds and other sds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,33 +15,28 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.kinds.base import Column
 from discreet.errors import ParameterError
-from discreet.planning.facts import PlanFacts
+from discreet.planning.facts import Number, PlanFacts
 from discreet.planning.simulation import Expected, Simulation
 from discreet.released.units import coefficient_unit, column_of
 
 _EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
 _FIRST_STEP, _PRECISION = 1.5, 1.05  # first factor of a search, squared at each step; precision of the bisection
 _DRAWS = 4
+
+FACTOR = 3.0
+"""The factor by which standard deviations are increased and decreased."""
+
+_MOST = 0.9  # share of the largest possible sd within the bounds
 _TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables if there are many kinds of columns
 
 
 @dataclass(frozen=True)
 class AccuracyTarget:
-    """A wanted accuracy: the largest width of a coefficient's interval, or the largest typical error of a prediction.
-
-    Parameters
-    ----------
-    words : str
-        The wanted accuracy in words.
-    most : float
-        The largest width or error, in the user's units.
-    places : tuple of int
-        The indices of the parameters whose intervals are meant, the intercept being 0; empty for errors of prediction.
-    """
+    """A wanted accuracy: the largest width of a coefficient's interval, or typical error of a prediction."""
 
     words: str
-    most: float
-    places: tuple[int, ...]
+    most: float  # the largest width or error, in the user's units
+    places: tuple[int, ...]  # whose intervals are meant, the intercept being 0; empty for errors of prediction
 
     def value(self, expected: Expected | Unavailable) -> float:
         """The width or error of a fit; infinite if it has no intervals."""
@@ -55,54 +51,44 @@ class AccuracyTarget:
 
 @dataclass(frozen=True)
 class Answer:
-    """The epsilon and the number of rows that a wanted accuracy needs.
-
-    Parameters
-    ----------
-    want : AccuracyTarget
-        The wanted accuracy.
-    epsilon : float, or Unavailable
-        The least epsilon with the planned number of rows.
-    rows : dict
-        The least number of rows at each planned epsilon, or Unavailable.
-    """
+    """The epsilon and the number of rows that a wanted accuracy needs."""
 
     want: AccuracyTarget
-    epsilon: float | Unavailable
-    rows: dict[float, float | Unavailable]
+    epsilon: float | Unavailable  # the least one with the planned number of rows
+    rows: dict[float, float | Unavailable]  # the least number at each planned epsilon
 
 
 @dataclass(frozen=True)
 class Tighter:
-    """The effect of bounds half as wide for one column.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    low, high : float
-        The tighter bounds, around the guessed mean.
-    mse : float
-        The error of prediction, relative to that with the present bounds.
-    own : bool
-        Whether the column is a feature.
-    error : float
-        The error of its coefficient, likewise; of all coefficients if the column is the outcome. It is the larger of
-        the ratios of root mean squared errors and, if fits report them, of standard errors.
-    """
+    """The effect of bounds half as wide for one column: errors relative to those with the present bounds."""
 
     column: str
-    low: float
+    low: float  # the tighter bounds, around the guessed mean
     high: float
-    mse: float
-    own: bool
-    error: float
+    mse: float  # of prediction
+    own: bool  # whether the column is a feature
+    error: float  # of its coefficient, or of all if it is the outcome; see `_gain`
+
+
+@dataclass(frozen=True)
+class SpreadScenario:
+    """Errors of prediction, relative to predicting the mean, with the sds of some columns as assumed and otherwise."""
+
+    columns: tuple[str, ...]  # the outcome, or all features whose sds were not guessed
+    outcome: bool  # whether it is the outcome
+    assumed: float
+    larger: float  # with sds `FACTOR` times as large, as far as the bounds allow; R^2 as guessed
+    smaller: float  # with sds `FACTOR` times smaller
+
+    @property
+    def matters(self) -> bool:
+        """Whether the error would differ by more than a tenth."""
+        return max(self.assumed, self.larger, self.smaller) > 1.1 * min(self.assumed, self.larger, self.smaller)
 
 
 def accuracy_targets(facts: PlanFacts, width: Mapping[str, float] | None, error: Any) -> list[AccuracyTarget]:
     """Check the wanted widths and the wanted error."""
-    names = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)]
-    found = []
+    names, found = facts.names, []
     if width is not None and not isinstance(width, Mapping):
         raise ParameterError('want_width must map columns to widths, for example {"age": 0.1}.')
     for name, most in (width or {}).items():
@@ -122,10 +108,6 @@ def accuracy_targets(facts: PlanFacts, width: Mapping[str, float] | None, error:
     return found
 
 
-def _names(facts: PlanFacts) -> list[str]:
-    return [facts.domain.entries[i].name for i in facts.domain.design(facts.features)]
-
-
 def _column(domain: Domain, name: str) -> str:
     return name if name == CONSTANT else column_of(domain, name)
 
@@ -141,33 +123,21 @@ def answer(simulation: Simulation, method: str, want: AccuracyTarget, epsilons: 
 
     widths = bool(want.places)
 
-    def at_epsilon(epsilon: float) -> bool:
-        return want.value(simulation.expected(method, epsilon, draws=_DRAWS, widths=widths)) <= want.most
+    def enough(epsilon: float, n: float | None = None) -> bool:
+        rows = None if n is None else round(n)
+        return want.value(simulation.expected(method, epsilon, rows=rows, draws=_DRAWS, widths=widths)) <= want.most
 
-    def at_rows(epsilon: float) -> Callable[[float], bool]:
-        def enough(n: float) -> bool:
-            expected = simulation.expected(method, epsilon, rows=round(n), draws=_DRAWS, widths=widths)
-            return want.value(expected) <= want.most
-
-        return enough
-
-    found = least(at_epsilon, 1.0, *_EPSILONS)
+    found = least(enough, 1.0, *_EPSILONS)
     rows: dict[float, float | Unavailable] = {}
     effort = simulation.facts.rows * (found if isinstance(found, float) else _EPSILONS[1])
     for epsilon in epsilons:  # rows times epsilon changes little
-        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *_ROWS)
+        rows[epsilon] = needed = least(partial(enough, epsilon), effort / epsilon, *_ROWS)
         effort = needed * epsilon if isinstance(needed, float) else effort
     return Answer(want, found, rows)
 
 
 def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
-    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough.
-
-    Examples
-    --------
-    >>> least(lambda x: x >= 0.5, 1, 0.01, 10)
-    0.51
-    """
+    """Find the least x between two limits that is enough, to two digits, rounded up; more is always enough."""
     good = bad = min(max(start, low), high)
     step = _FIRST_STEP
     if enough(good):
@@ -189,8 +159,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
 
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
     """The effect of bounds half as wide, for each number with its own bounds; columns with equal facts share it."""
-    facts = simulation.facts
-    names, alike = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], _alike(facts)
+    facts, names, alike = simulation.facts, simulation.facts.names, _alike(simulation.facts)
     draws = max(_LEAST_DRAWS, _TIGHTER_FITS // max(len(alike), 1))
     before = simulation.expected(method, epsilon, draws=draws, widths=False)
     if isinstance(before, Unavailable):
@@ -243,3 +212,38 @@ def _half(facts: PlanFacts, name: str, column: Column) -> tuple[float, float]:
     mean = low / 2 + high / 2 if number is None else number.mean
     centre = min(max(mean, low + quarter), high - quarter)
     return centre - quarter, centre + quarter
+
+
+# ---------------------------------------------------------------- other standard deviations
+
+
+def spreads(simulation: Simulation, method: str, epsilon: float) -> list[SpreadScenario]:
+    """Vary the sds of the outcome and of the features, if they are assumed, on the same few simulated tables."""
+    facts, found = simulation.facts, []
+    planned = _error(simulation, method, epsilon)
+    for outcome in (True, False):
+        columns = tuple(name for name in facts.assumed if (name == facts.target) == outcome)
+        if columns and not math.isnan(planned):
+            others = [_with_sds(simulation, columns, factor) for factor in (FACTOR, 1 / FACTOR)]
+            found.append(
+                SpreadScenario(columns, outcome, planned, *(_error(other, method, epsilon) for other in others))
+            )
+    return [one for one in found if math.isfinite(one.larger + one.smaller)]
+
+
+def _error(simulation: Simulation, method: str, epsilon: float) -> float:
+    """The error relative to that of predicting the mean; NaN if it is not available."""
+    found = simulation.expected(method, epsilon, draws=_DRAWS, widths=False)
+    return math.nan if isinstance(found, Unavailable) else found.vs_trivial
+
+
+def _with_sds(simulation: Simulation, columns: Sequence[str], factor: float) -> Simulation:
+    """Return the simulation with other sds of some columns, as far as the bounds allow."""
+    numbers = dict(simulation.facts.numbers)
+    for name in columns:
+        number, (low, high) = numbers[name], simulation.facts.domain.inputs[name].range
+        assert number is not None
+        most = _MOST * math.sqrt((number.mean - low) * (high - number.mean))
+        numbers[name] = Number(number.mean, min(factor * number.sd, most))
+    facts = replace(simulation.facts, numbers=numbers)
+    return Simulation(facts, simulation.promise, min(_DRAWS, simulation.draws), simulation.seed, simulation.stages)

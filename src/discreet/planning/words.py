@@ -11,8 +11,7 @@ from discreet.domain.kinds.numeric import from_days
 from discreet.errors import printable
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
-from discreet.planning.spreads import FACTOR, SpreadScenario
-from discreet.planning.targets import Answer, Tighter
+from discreet.planning.targets import FACTOR, Answer, SpreadScenario, Tighter
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 from discreet.results.summary import Summary, number
@@ -37,22 +36,19 @@ _LARGEST = 1.6  # errors above this share of the trivial one are drawn at the ed
 
 def methods_summary(plan: NumberPlan) -> Summary:
     """Summarise methods: one line per method, one column per epsilon."""
-    lines = [(name, *(_share(plan, epsilon, name) for epsilon in plan.epsilons)) for name in plan.methods]
+    shares = {(one.epsilon, one.method): one.vs_trivial for one in plan.expected}
+    texts = {key: f"{share:.3f}" if share < 100 else f"{share:.1e}" for key, share in shares.items()}
+    lines = [(name, *(texts.get((epsilon, name), "-") for epsilon in plan.epsilons)) for name in plan.methods]
     reference = plan.at(plan.reference)
     lines.append(("without privacy", *([f"{reference.non_private / reference.trivial:.3f}"] * len(plan.epsilons))))
     columns = ("", *(f"eps {epsilon:g}" for epsilon in plan.epsilons))
     what = "predicting the mean" if plan.facts.domain.intercept else "predicting 0"
-    notes = [f"Table: expected MSE over that of {what}, which is {number(reference.trivial)} {_square(plan)}".strip()]
-    notes[0] += f". Medians of {plan.draws} simulated tables; 1 is useless."
-    return Summary(_title(plan), tuple(_facts(plan)), columns, tuple(lines), (*notes, *plan.advice()))
-
-
-def _share(plan: NumberPlan, epsilon: float, method: str) -> str:
-    found = [e for e in plan.expected if (e.epsilon, e.method) == (epsilon, method)]
-    if not found:
-        return "-"
-    share = found[0].vs_trivial
-    return f"{share:.3f}" if share < 100 else f"{share:.1e}"
+    unit = coefficient_unit(plan.facts.domain, plan.facts.target, CONSTANT)
+    size = f"{number(reference.trivial)} {unit}^2" if unit else number(reference.trivial)
+    first = f"Table: expected MSE over that of {what}, which is {size}."
+    first += f" Medians of {plan.draws} simulated tables; 1 is useless."
+    title = f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
+    return Summary(title, tuple(_facts(plan)), columns, tuple(lines), (first, *plan.advice()))
 
 
 def coefficients_summary(plan: NumberPlan, method: str) -> Summary:
@@ -84,18 +80,10 @@ def _error(found: Expected, place: int) -> str:
     return number(float(found.std_err[place]))
 
 
-def _title(plan: NumberPlan) -> str:
-    return f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
-
-
-def _square(plan: NumberPlan) -> str:
-    unit = coefficient_unit(plan.facts.domain, plan.facts.target, CONSTANT)
-    return f"{unit}^2" if unit else ""
-
-
 def _facts(plan: NumberPlan) -> list[tuple[str, str]]:
     facts, promise = plan.facts, plan.promise
-    mean = from_days(round(facts.outcome.mean)) if _is_date(plan, facts.target) else number(facts.outcome.mean)
+    date = facts.domain.inputs[facts.target].date
+    mean = from_days(round(facts.outcome.mean)) if date else number(facts.outcome.mean)
     outcome = f"mean {mean}, sd {number(facts.outcome.sd)}"
     guesses = f"R^2 {facts.r_squared:g}; {facts.target}: {outcome}; features' correlation {facts.correlation:g}"
     found = [
@@ -127,13 +115,7 @@ def _stages(plan: NumberPlan) -> str:
 
 
 def _in_stages(count: int) -> str:
-    """The number of stages in words.
-
-    Examples
-    --------
-    >>> _in_stages(0), _in_stages(1), _in_stages(3)
-    ('mean only', 'in one stage', 'in 3 stages')
-    """
+    """The number of stages in words."""
     return "mean only" if count == 0 else "in one stage" if count == 1 else f"in {count} stages"
 
 
@@ -144,11 +126,11 @@ def advice(plan: NumberPlan) -> list[str]:
     """Advice on what to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
     lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan) + _people(plan)
-    skipped = [name for name, why in plan.left_out.items() if why != "not asked for"]
-    if skipped:
-        reasons: dict[str, list[str]] = {}
-        for name in skipped:
-            reasons.setdefault(plan.left_out[name], []).append(name)
+    reasons: dict[str, list[str]] = {}
+    for name, why in plan.left_out.items():
+        if why != "not asked for":
+            reasons.setdefault(why, []).append(name)
+    if reasons:
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
     return [printable(line) for line in lines]
 
@@ -224,11 +206,10 @@ def _spread(plan: NumberPlan, found: SpreadScenario) -> str:
     """Describe how much the plan depends on sds that were not guessed."""
     name, many = found.columns[0], len(found.columns) > 1
     which = f"the sds of {len(found.columns)} features" if many else f"the sd of {name}"
-    taken = (
-        "they are taken as a tenth of half the width of their bounds"
-        if many
-        else (f"it is taken as {number(_sd(plan, name))}, a tenth of half the width of its bounds")
-    )
+    known = plan.facts.numbers[name]
+    sd = number(math.nan if known is None else known.sd)
+    one = f"it is taken as {sd}, a tenth of half the width of its bounds"
+    taken = "they are taken as a tenth of half the width of their bounds" if many else one
     head = f"Nobody guessed {which}, so {taken}"
     at = f"at epsilon {min(plan.epsilons):g}"
     if not found.matters:
@@ -237,11 +218,6 @@ def _spread(plan: NumberPlan, found: SpreadScenario) -> str:
         f"{head}. The {found.assumed:.2f} {at} would be {found.larger:.2f} with {FACTOR:g} times as much spread, "
         f"{found.smaller:.2f} with a third: tell what you know, as --about {name}.sd=NUMBER."
     )
-
-
-def _sd(plan: NumberPlan, name: str) -> float:
-    known = plan.facts.numbers[name]
-    return math.nan if known is None else known.sd
 
 
 def _tighter(plan: NumberPlan) -> list[str]:
@@ -264,11 +240,6 @@ def _bounds(plan: NumberPlan, t: Tighter) -> str:
     column = plan.facts.domain.inputs[t.column]
     low, high = (round(t.low), round(t.high)) if column.date else (t.low, t.high)
     return f"({column.shown(low, number)}, {column.shown(high, number)})"
-
-
-def _is_date(plan: NumberPlan, name: str) -> bool:
-    column = plan.facts.domain.inputs[name]
-    return column.date
 
 
 def _as_before(ratio: float) -> str:

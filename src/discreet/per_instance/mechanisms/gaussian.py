@@ -72,9 +72,11 @@ def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
 @parts_of(GaussianEvent, moments=_has_eigenvalue)
 def _gaussian(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
-    if facts.replaces:
-        return _worst_parts(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
-    return [of_block(block, facts) for block in event.blocks]
+    if not facts.replaces:
+        return [of_block(block, facts) for block in event.blocks]
+    if facts.pair is None:
+        return _worst_parts(event, facts)
+    return [_exchange(block, facts, facts.pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
 
 
 def of_block(block: Block, facts: LossFacts) -> Part:
@@ -99,28 +101,22 @@ def of_block(block: Block, facts: LossFacts) -> Part:
 # ---------------------------------------------------------------- rows that are replaced
 
 
-def _against(event: GaussianEvent, facts: LossFacts, pair: Pair) -> list[Part]:
-    """Compute exact costs of a given replacement, block by block."""
-    return [_exchange(block, facts, pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
-
-
 def _exchange(block: Block, facts: LossFacts, pair: Pair, everyone: float) -> Part:
+    """Compute the exact cost of one statistic when a given row replaces each row."""
     column = block.kind.column(block)
-    return Part(block.name, lambda rows: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=column)
 
+    def cost(rows: EncodedRows) -> Floats:
+        if column is not None:
+            return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows) / block.sd**2
+        if block.exact:
+            return block.kind.swap(block, facts.domain, pair.used, rows) / block.sd**2
+        X = facts.domain.indices(block.rows)
+        x, A = pair.used[X], facts.moments.floats(X)
+        with_w = Spectrum(A + np.outer(x, x))
+        least = np.linalg.eigvalsh(A)[0]
+        return np.asarray((np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2) / block.sd**2
 
-def _swap(block: Block, facts: LossFacts, pair: Pair, rows: EncodedRows) -> Floats:
-    """Compute the squared change of a statistic."""
-    if (column := block.kind.column(block)) is not None:
-        return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows)
-    if block.exact:
-        return block.kind.swap(block, facts.domain, pair.used, rows)
-    X = facts.domain.indices(block.rows)
-    x, A = pair.used[X], facts.moments.floats(X)
-    with_w = Spectrum(A + np.outer(x, x))
-    least = np.linalg.eigvalsh(A)[0]
-    moved: Floats = (np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2
-    return moved
+    return Part(block.name, cost, everyone, column=column)
 
 
 def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:
@@ -130,12 +126,11 @@ def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:
     spectra = {block: facts.spectrum(block.rows) for block in event.blocks if not block.exact}
 
     def cost(rows: EncodedRows) -> Floats:
-        own = {block: spectrum.fall(rows.Z[:, facts.domain.indices(block.rows)]) for block, spectrum in spectra.items()}
-        most = [block for block in event.blocks if block not in own]
-        total = worst(most, facts.domain, rows)
-        for block, fall in own.items():
-            R2 = facts.domain.norm_squared(facts.domain.indices(block.rows))
-            total += ((np.maximum(fall, R2 - fall) + spectra[block].error) / block.sd) ** 2
+        total = worst([block for block in event.blocks if block.exact], facts.domain, rows)
+        for block, spectrum in spectra.items():
+            X = facts.domain.indices(block.rows)
+            fall, R2 = spectrum.fall(rows.Z[:, X]), facts.domain.norm_squared(X)
+            total += ((np.maximum(fall, R2 - fall) + spectrum.error) / block.sd) ** 2
         return np.minimum(total, event.mu**2)
 
     return [Part(names, cost, event.mu**2, note)]
@@ -189,27 +184,13 @@ def _sample(event: SampledEvent, facts: LossFacts) -> list[Part]:
 
 @dataclass(frozen=True)
 class SampledCurve:
-    """The privacy curve of noise on a sample, from the mu that the noise would have on all rows.
-
-    Parameters
-    ----------
-    rate : float
-        q: the sampling probability of a row.
-    neighbors : {"add-remove", "replace-one"}
-        The relation, and with it the sampling.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> SampledCurve(0.1, "add-remove").delta(0.2 * one, 0.1 * one, one[None]).round(3)
-    array([0.013])
-    """
+    """The privacy curve of noise on a sample, from the mu that the noise would have on all rows."""
 
     width: ClassVar[int] = 1
     failure: ClassVar[float] = 0.0
 
-    rate: float
-    neighbors: Neighbors
+    rate: float  # q: the sampling probability of a row
+    neighbors: Neighbors  # the relation, and with it the sampling
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
         """Return the larger delta of the two directions."""
@@ -222,8 +203,7 @@ class SampledCurve:
 
     def size(self, statistics: Floats) -> Floats:
         """Return about q mu."""
-        found: Floats = self.rate * statistics[0]
-        return found
+        return np.asarray(self.rate * statistics[0])
 
     def levels(self, mu: Floats, top: float) -> tuple[tuple[Law, ...], Floats]:
         """Return laws at a few mu, evenly spaced in log mu up to the top, and the index of each row's law."""

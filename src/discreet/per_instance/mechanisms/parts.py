@@ -20,7 +20,6 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
-from discreet.domain import Domain
 from discreet.per_instance.curves import LossCurve
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import LeaveOneOut, LeverageRidge
@@ -32,37 +31,16 @@ from discreet.released.certificate import Certificate
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a release and its cost to each row.
-
-    Parameters
-    ----------
-    name : str
-        Its name, for people.
-    cost : callable
-        From `EncodedRows` to mu_i^2; with `curve`, to the row's statistics; with `laws`, to the place of its law.
-    everyone : float, array or None
-        The cost of the worst row of the domain, given this table: mu^2, or statistics for the curve; None where only
-        the certificate is known.
-    note : str
-        Why it is a bound; empty where it is exact.
-    given : str
-        The earlier release that fixed this part's noise scale, on which the loss is conditional.
-    column : str, optional
-        The column that the part was computed from, in its declared bounds, if it was computed from one alone.
-    laws : tuple of laws, optional
-        For parts of which a law of the loss is known at some levels.
-    curve : LossCurve, optional
-        For parts whose curve is known for every row.
-    """
+    """One part of a release and its cost to each row."""
 
     name: str
-    cost: Callable[[EncodedRows], Floats]
-    everyone: float | Floats | None = 0.0
-    note: str = ""
-    given: str = ""
-    column: str | None = None
-    laws: tuple[Law, ...] = ()
-    curve: LossCurve | None = None
+    cost: Callable[[EncodedRows], Floats]  # mu_i^2; with `curve`, statistics; with `laws`, the place of a law
+    everyone: float | Floats | None = 0.0  # for the worst row of the domain; None: only the certificate is known
+    note: str = ""  # why it is a bound; empty where it is exact
+    given: str = ""  # the earlier release that fixed this part's noise scale
+    column: str | None = None  # the one that it was computed from alone, in its declared bounds
+    laws: tuple[Law, ...] = ()  # of the loss, at some levels
+    curve: LossCurve | None = None  # known for every row
 
 
 @dataclass(frozen=True)
@@ -79,18 +57,8 @@ _Survey = Callable[[Callable[[EncodedRows], Floats]], Floats]
 class LossFacts:
     """Facts besides the row that the cost of a part may depend on; **confidential**.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of the release.
-    moments : callable
-        The exact moments of the table.
-    survey, survey_targets : callable
-        A pass over the table, or over the targets: from a function of `EncodedRows` to its numbers for every row.
-    adding : bool
-        Whether rows are targets, to be added to the table.
-    pair : Pair, optional
-        The replacement of each row, under replace-one.
+    `survey` and `survey_targets` are passes over the table and over targets, from a function of `EncodedRows` to its
+    numbers for every row; `adding` tells whether rows are targets, and `pair` is the replacement under replace-one.
     """
 
     def __init__(
@@ -105,17 +73,9 @@ class LossFacts:
     ) -> None:
         self.certificate, self.adding, self.pair = certificate, adding, pair
         self._moments, self.survey, self.survey_targets = moments, survey, survey_targets
+        self.domain = certificate.domain  # with the bounds that rows were clipped to
+        self.replaces = certificate.guarantee.neighbors == "replace-one"  # rows are not added or removed
         self._fits: dict[Any, LeverageRidge] = {}
-
-    @property
-    def domain(self) -> Domain:
-        """The bounds that rows were clipped to."""
-        return self.certificate.domain
-
-    @property
-    def replaces(self) -> bool:
-        """Whether rows are replaced, and not added or removed."""
-        return self.certificate.guarantee.neighbors == "replace-one"
 
     @cached_property
     def moments(self) -> Moments:
@@ -160,15 +120,7 @@ _MAKERS: dict[type, tuple[_Maker, _Needs]] = {}
 
 
 def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[[_Maker], _Maker]:
-    """Register the per-instance cost of events of a type.
-
-    Parameters
-    ----------
-    event : type
-        The type of the events.
-    moments : callable
-        From an event to whether its parts depend on the moments of the table, and not on the row alone.
-    """
+    """Register the cost of events of a type; `moments` tells whether an event's depends on the moments of the table."""
 
     def keep(maker: _Maker) -> _Maker:
         _MAKERS[event] = maker, moments

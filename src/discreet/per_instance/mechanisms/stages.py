@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
+from discreet.domain.coordinates import CoordinateMap, RotatedBatch
 from discreet.domain.encoding import ONE
 from discreet.families.coordinates import ModelCoordinates
 from discreet.per_instance.mechanisms.gaussian import worst
-from discreet.per_instance.mechanisms.parts import LossFacts, Part, own_curve, parts_of
+from discreet.per_instance.mechanisms.parts import LossFacts, Pair, Part, own_curve, parts_of
 from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
@@ -21,25 +21,12 @@ from discreet.privacy.events.gaussian import Block
 
 
 class StageRows:
-    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows.
-
-    Parameters
-    ----------
-    event : StageEvent
-        The stage.
-    domain : Domain
-        The encoding of rows.
-    """
+    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows."""
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
-        self._event, self._domain = event, domain
+        self._event, self._domain, self.coordinates = event, domain, event.coordinates
         names = (*event.coordinates.axes, *event.coordinates.outcomes)
         self._places = {name: i + 1 for i, name in enumerate(names)}
-
-    @property
-    def coordinates(self) -> Coordinates:
-        """The coordinates of the stage."""
-        return self._event.coordinates
 
     def indices(self, names: Iterable[str]) -> list[int]:
         """Return positions of u and e in a line."""
@@ -48,7 +35,7 @@ class StageRows:
     def norm_squared(self, indices: Iterable[int]) -> float:
         """Return the largest squared norm of u, or of e of some outcomes."""
         names = list(self._places)
-        return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
+        return self.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
     def seen(self, block: Block, rows: EncodedRows) -> EncodedRows:
         """Return the lines that a block sums: scores, or rows that are not clipped, may take the place of u."""
@@ -64,7 +51,7 @@ class StageRows:
         """Return rows in the coordinates of the stage, computed once for all blocks."""
 
         def work() -> EncodedRows:
-            found, widths = self._rotate(rows.Z), self._event.coordinates.widths
+            found, widths = self._rotate(rows.Z), self.coordinates.widths
             starts = np.cumsum([0, *map(len, widths)])[:-1]
             chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
             return EncodedRows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
@@ -73,11 +60,11 @@ class StageRows:
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
         """Return the bin of each row in a block's counts; -1 for dropped rows."""
-        edges, sizes = block.kind.sizes(block, self._event.coordinates, self._rotate(Z))
+        edges, sizes = block.kind.sizes(block, self.coordinates, self._rotate(Z))
         return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
     def _rotate(self, Z: Floats) -> RotatedBatch:
-        return CoordinateMap(self._event.coordinates, self._domain, len(Z)).rotate(Z * ONE)
+        return CoordinateMap(self.coordinates, self._domain, len(Z)).rotate(Z * ONE)
 
 
 @parts_of(StageEvent)
@@ -86,11 +73,8 @@ def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     if isinstance(event.coordinates, ModelCoordinates):
         return own_curve(event, facts)
     places = StageRows(event, facts.domain)
-    if not facts.replaces:
-        return [_leaving(block, event, places) for block in event.blocks]
-    if facts.pair is not None:
-        other, everyone = facts.pair.used[None], event.mu**2 / len(event.blocks)
-        return [_exchange(block, places, other, everyone) for block in event.blocks]
+    if not facts.replaces or facts.pair is not None:
+        return [_part(block, event, places, facts.pair) for block in event.blocks]
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: EncodedRows) -> Floats:
@@ -103,25 +87,21 @@ def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     return [Part(event.name, cost, event.mu**2, note)]
 
 
-def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
-    everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
-    name = f"{stage_name(block)} of a stage"
+def _part(block: Block, event: StageEvent, places: StageRows, pair: Pair | None) -> Part:
+    """Compute the exact cost of one statistic when each row leaves, or a given row replaces it."""
+    if pair is None:
+        everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
+    else:
+        everyone = event.mu**2 / len(event.blocks)
 
     def cost(rows: EncodedRows) -> Floats:
-        return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
-
-    return Part(name, cost, everyone)
-
-
-def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -> Part:
-    """Compute the exact cost of one statistic when a given row replaces each row."""
-    name = f"{stage_name(block)} of a stage"
-
-    def cost(rows: EncodedRows) -> Floats:
+        if pair is None:
+            return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
+        other = pair.used[None]
         if block.kind.counted:
             own, new = (places.bins(Z, block) for Z in (rows.Z, other))
             return np.where(own == new, 0.0, (own >= 0) * 1.0 + (new >= 0)) / block.sd**2
         w = places.seen(block, EncodedRows(other)).Z[0]
         return block.kind.swap(block, places, w, places.seen(block, rows)) / block.sd**2
 
-    return Part(name, cost, everyone)
+    return Part(f"{stage_name(block)} of a stage", cost, everyone)

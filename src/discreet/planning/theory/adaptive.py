@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from discreet.core.arrays import Floats
 from discreet.planning.theory.equations import equations_noise, penalised_excess
-from discreet.planning.theory.inputs import fractions, positive, spectrum
+from discreet.planning.theory.inputs import figures, spectrum
 
 
 def adassp_rate(
@@ -43,15 +43,12 @@ def adassp_rate(
     array([4.034, 0.04 ])
     """
     values, _ = spectrum(gram)
-    (epsilon, B, T), (delta, rho) = (
-        positive(epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta),
-        fractions(delta=delta, rho=rho),
-    )
+    epsilon, B, T, delta, rho = figures(epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta, delta=delta, rho=rho)
     d, logs = len(values), np.log(6 / delta) * np.log(2 * len(values) ** 2 / rho)
     with np.errstate(divide="ignore"):
         conditioned = B**4 * T**2 * (1 / values).sum() * logs / epsilon**2
-    rate: Floats = np.minimum(np.sqrt(d * logs) * (B * T) ** 2 / epsilon, conditioned)
-    return rate
+    found: Floats = np.minimum(np.sqrt(d * logs) * (B * T) ** 2 / epsilon, conditioned)
+    return found
 
 
 def adaops_rate(
@@ -90,11 +87,8 @@ def adaops_rate(
     >>> adaops_rate([1e3, 1e5], 10, 1.0, 1e-6, alpha=1.0).round(3)
     array([1.795, 0.018])
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    (alpha, B, T), (delta, rho) = (
-        positive(alpha=alpha, norm_x=norm_x, norm_theta=norm_theta),
-        fractions(delta=delta, rho=rho),
-    )
+    n, d, epsilon, alpha = figures(n=n, d=d, epsilon=epsilon, alpha=alpha)
+    B, T, delta, rho = figures(norm_x=norm_x, norm_theta=norm_theta, delta=delta, rho=rho)
     wide = (d - np.log(rho)) * -np.log(delta)
     return np.minimum(np.sqrt(wide) * (B * T) ** 2 / epsilon, d * wide * (B * T) ** 2 / (alpha * n * epsilon**2))
 
@@ -132,8 +126,8 @@ def adaops_covariance(
     np.float64(1.01)
     """
     values, _ = spectrum(gram)
-    epsilon, sigma = positive(epsilon=epsilon, sigma=sigma)
-    (B, Y, T), (delta,) = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta), fractions(delta=delta)
+    epsilon, sigma = figures(epsilon=epsilon, sigma=sigma)
+    B, Y, T, delta = figures(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta, delta=delta)
     log = np.log(6 / delta)
     with np.errstate(divide="ignore"):
         C = Y**2 + B**2 * (T**2 + sigma**2 * (1 / values).sum())
@@ -180,7 +174,7 @@ def adassp_bound(
     >>> adassp_bound(1e4 * np.eye(4), [0.5, 0.5, 0.5, 0.5], [0.1, 1.0], 1e-6).round(3)
     array([8.626, 0.11 ])
     """
-    (rho,) = fractions(rho=rho)
+    (rho,) = figures(rho=rho)
     share = 1 / 3
     s_xx, s_xy = equations_noise(epsilon, delta, norm_x=norm_x, norm_y=norm_y, gram_share=share, cross_share=share)
     least, most = adassp_penalty(gram, epsilon, delta, norm_x=norm_x, rho=rho)
@@ -194,14 +188,8 @@ def adassp_penalty(
 
     Parameters
     ----------
-    gram : array_like
-        X'X of the data that you expect.
-    epsilon, delta : array_like
-        The promise, for add-remove neighbours.
-    norm_x : array_like
-        The bound B on the norm of a row.
-    rho : array_like
-        AdaSSP's own rho; a third of it is the probability of failure.
+    gram, epsilon, delta, norm_x, rho : array_like
+        As in `adassp_bound`; a third of rho is the probability of failure.
 
     Examples
     --------
@@ -210,7 +198,7 @@ def adassp_penalty(
     (np.float64(18.6), np.float64(37.2))
     """
     values, _ = spectrum(gram)
-    d, (B,), (rho, delta) = len(values), positive(norm_x=norm_x), fractions(rho=rho, delta=delta)
+    d, (B, rho, delta) = len(values), figures(norm_x=norm_x, rho=rho, delta=delta)
     s = equations_noise(epsilon, delta, norm_x=B, gram_share=1 / 3, cross_share=1 / 3).s_xx  # of lambda_min too
     needed = np.sqrt(d * np.log(2 * d**2 / rho)) * s
     z, margin = -ndtri(rho / 6), np.sqrt(np.log(6 / delta))  # |Z| > z has probability rho/3
@@ -238,7 +226,6 @@ def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
     >>> f"{overestimate(1e-6):.1e}", f"{overestimate(1e-6, published=True):.1e}"
     ('3.9e-05', '1.2e-08')
     """
-    (delta,) = fractions(delta=delta)
+    (delta,) = figures(delta=delta)
     offset: Floats = np.sqrt((2.0 if published else 1.0) * np.log(6 / delta))
-    tail: Floats = ndtr(-offset)
-    return tail
+    return ndtr(-offset)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import exact_mu, fractions, positive, spectrum
+from discreet.planning.theory.inputs import exact_mu, figures, spectrum
 
 
 class MomentNoise(NamedTuple):
@@ -54,8 +54,8 @@ def equations_noise(
     >>> equations_noise([0.1, 1.0], 1e-6).s_xx.round(2)
     array([51.34,  5.97])
     """
-    mu, (B, Y) = exact_mu(epsilon, delta), positive(norm_x=norm_x, norm_y=norm_y)
-    g, h = positive(gram_share=gram_share, cross_share=cross_share)
+    mu = exact_mu(epsilon, delta)
+    B, Y, g, h = figures(norm_x=norm_x, norm_y=norm_y, gram_share=gram_share, cross_share=cross_share)
     return MomentNoise(B**2 / (mu * np.sqrt(g)), B * Y / (mu * np.sqrt(h)))
 
 
@@ -79,9 +79,9 @@ def gram_noise_bound(d: ArrayLike, s_xx: ArrayLike, rho: ArrayLike = 0.05) -> Fl
     >>> gram_noise_bound(10, 1.0).round(2)
     np.float64(6.92)
     """
-    (d, s_xx), (rho,) = positive(d=d, s_xx=s_xx), fractions(rho=rho)
-    bound: Floats = s_xx * (np.sqrt(2 * d) + np.sqrt(-2 * np.log(rho)))
-    return bound
+    d, s_xx, rho = figures(d=d, s_xx=s_xx, rho=rho)
+    found: Floats = s_xx * (np.sqrt(2 * d) + np.sqrt(-2 * np.log(rho)))
+    return found
 
 
 def excess_bound(
@@ -140,7 +140,7 @@ def penalised_excess(
     np.float64(0.359)
     """
     values, t = spectrum(gram, theta)
-    (s_xx, s_xy), (rho,) = positive(s_xx=s_xx, s_xy=s_xy), fractions(rho=rho)
+    s_xx, s_xy, rho = figures(s_xx=s_xx, s_xy=s_xy, rho=rho)
     low, high = np.asarray(least, dtype=np.float64), np.asarray(most, dtype=np.float64)
     if np.any(low < 0) or np.any(high < low):
         raise ParameterError("A penalty must be at least 0.")
@@ -182,7 +182,7 @@ def estimation_bound(
     np.float64(0.000214)
     """
     values, t = spectrum(gram, theta)
-    (sigma, s_xx, s_xy), (rho,) = positive(sigma=sigma, s_xx=s_xx, s_xy=s_xy), fractions(rho=rho)
+    sigma, s_xx, s_xy, rho = figures(sigma=sigma, s_xx=s_xx, s_xy=s_xy, rho=rho)
     with np.errstate(divide="ignore", invalid="ignore"):
         keep = np.maximum(1 - gram_noise_bound(len(values), s_xx, rho / 2) / values[0], 0.0)
         total = sigma**2 * (1 / values).sum() + _added(values, t, s_xx, s_xy)
@@ -209,18 +209,16 @@ def relative_efficiency(
     >>> [round(float(relative_efficiency(k * np.eye(2) / 2, [0.5, 0.5], 0.3, 6.0, 6.0)), 4) for k in n]
     [1.11, 1.011, 1.0011]
     """
-    values, t = spectrum(gram, theta)
-    sigma, s_xx, s_xy = positive(sigma=sigma, s_xx=s_xx, s_xy=s_xy)
-    if values[0] <= 0:
-        raise ParameterError("gram must have full rank: otherwise the coefficients are not determined.")
+    values, t = spectrum(gram, theta, full_rank=True)
+    sigma, s_xx, s_xy = figures(sigma=sigma, s_xx=s_xx, s_xy=s_xy)
     one, two, three = ((values**-k).sum() for k in (1.0, 2.0, 3.0))
     curvature = 1.5 * sigma**2 * s_xx**2 * (one * two + three)
-    ratio: Floats = 1 + (_added(values, t, s_xx, s_xy) + curvature) / (sigma**2 * one)
-    return ratio
+    found: Floats = 1 + (_added(values, t, s_xx, s_xy) + curvature) / (sigma**2 * one)
+    return found
 
 
 def _added(values: Floats, t: Floats, s_xx: Floats, s_xy: Floats) -> Floats:
     """E |G^-1 (N2 - N1 theta)|^2."""
     two = (values**-2).sum()
-    added: Floats = (s_xy**2 + s_xx**2 * (t @ t) / 2) * two + s_xx**2 / 2 * ((t / values) ** 2).sum()
-    return added
+    found: Floats = (s_xy**2 + s_xx**2 * (t @ t) / 2) * two + s_xx**2 / 2 * ((t / values) ** 2).sum()
+    return found

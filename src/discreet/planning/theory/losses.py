@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive
+from discreet.planning.theory.inputs import figures
 
 
 def leverage_loss(
@@ -45,7 +45,7 @@ def leverage_loss(
     >>> leverage_loss(0.001, 1.0, 1000.0, 1e-6).round(3), leverage_loss(0.001, 1.0, 1000.0, 1e-6, printed=True).round(3)
     (np.float64(5.771), np.float64(4.317))
     """
-    m, gamma = positive(leverage=leverage, gamma=gamma)
+    m, gamma = figures(leverage=leverage, gamma=gamma)
     r, t2 = np.abs(np.asarray(residual, dtype=np.float64)), _tail(delta, printed)
     found: Floats = m * (1 + t2) / 2 + gamma * np.minimum(m, 1) * r**2 / 2 + np.sqrt(gamma * m * t2) * r
     return found
@@ -71,7 +71,7 @@ def conditioned_loss(
     >>> conditioned_loss(20.0, 1.0, 0.01, 1e-6).round(3), conditioned_loss(20.0, 1.0, 0.01, 1e-6, printed=True).round(4)
     (np.float64(0.834), np.float64(0.0893))
     """
-    h, gamma = positive(least=least, gamma=gamma)
+    h, gamma = figures(least=least, gamma=gamma)
     if not printed:
         return leverage_loss(1 / h, residual, gamma, delta)
     r, t2 = np.abs(np.asarray(residual, dtype=np.float64)), _tail(delta, printed)
@@ -102,7 +102,7 @@ def worst_loss(
     >>> worst_loss(100, 20.0, 0.01, 1e-6).round(3), worst_loss(100, 20.0, 0.01, 1e-6, printed=True).round(3)
     (np.float64(0.966), np.float64(0.305))
     """
-    n, lambda_, gamma = positive(n=n, penalty=penalty, gamma=gamma)
+    n, lambda_, gamma = figures(n=n, penalty=penalty, gamma=gamma)
     if not printed:
         return conditioned_loss(lambda_, 1 + np.sqrt(n / lambda_) / 2, gamma, delta)
     t2, size = _tail(delta, printed), 2 * (n + lambda_) * gamma
@@ -162,8 +162,8 @@ def model_losses(
     >>> model_losses(1e5, 10, 100.0, 1e-6, sigma=0.2, norm_theta=0.5).mean_square.round(4)
     np.float64(0.0111)
     """
-    n, d, gamma, sigma, alpha = positive(n=n, d=d, gamma=gamma, sigma=sigma, alpha=alpha)
-    (T,), (rho,), t2 = positive(norm_theta=norm_theta), fractions(rho=rho), _tail(delta, printed)
+    n, d, gamma, sigma = figures(n=n, d=d, gamma=gamma, sigma=sigma)
+    (alpha, T, rho), t2 = figures(alpha=alpha, norm_theta=norm_theta, rho=rho), _tail(delta, printed)
     if printed and np.any(gamma > 4 * n * t2 / np.maximum(d, (1 + t2) ** 2)):
         raise ParameterError("gamma is too large for proposition 16.2: 4 n log(2/delta)/max(d, (1 + log(2/delta))^2).")
     share, spread = d * gamma / n * t2, np.log(2 / rho) * (1 if printed else 2)
@@ -173,6 +173,5 @@ def model_losses(
 
 def _tail(delta: ArrayLike, printed: bool) -> Floats:
     """The value of t^2: log(2/delta) as printed, or the correct 2 log(1/delta)."""
-    (delta,) = fractions(delta=delta)
-    found: Floats = np.log(2 / delta) if printed else 2 * np.log(1 / delta)
-    return found
+    (delta,) = figures(delta=delta)
+    return np.log(2 / delta) if printed else 2 * np.log(1 / delta)

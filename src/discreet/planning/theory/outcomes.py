@@ -18,7 +18,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive
+from discreet.planning.theory.inputs import figures
 from discreet.privacy import gdp
 from discreet.privacy.split import Sizes
 
@@ -48,8 +48,8 @@ def paper_baseline(
     >>> paper_baseline(1000, 25, 4, 1.0)
     np.float64(0.02)
     """
-    n, d, l, epsilon = positive(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    X, Y, w = positive(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
+    n, d, l, epsilon = figures(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    X, Y, w = figures(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
     return np.sqrt(l * d) * (X * w + Y) * X * w / (n * epsilon)
 
 
@@ -72,20 +72,18 @@ def reuse_rate(
 
     Parameters
     ----------
-    n, d, outcomes, epsilon : array_like
-        Rows, regressors, l, the promise.
+    n, d, outcomes, epsilon, norm_x, norm_y, norm_w : array_like
+        As in `paper_baseline`.
     labels : {"private", "public"}
         Whether outcomes are protected.
-    norm_x, norm_y, norm_w : array_like
-        X, Y and w.
 
     Examples
     --------
     >>> reuse_rate(1e5, 100, [1, 100, 10_000]).round(5)
     array([0.00014, 0.001  , 0.01   ])
     """
-    n, d, l, epsilon = positive(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    X, Y, w = positive(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
+    n, d, l, epsilon = figures(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    X, Y, w = figures(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
     association = l * d * (X * Y / (n * epsilon)) ** 2
     if checks.choice("labels", labels, ("private", "public")) == "public":
         association = np.minimum(association, np.sqrt(d) * (X * Y) ** 2 / (n * epsilon))
@@ -119,7 +117,7 @@ def reuse_cost(
     array([ 1.  ,  1.41, 10.05])
     """
     given = {"norm_x": norm_x, "norm_y": norm_y, "norm_w": norm_w}
-    n, d, epsilon, X, w = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_w=norm_w)
+    n, d, epsilon, X, w = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_w=norm_w)
     error = reuse_rate(n, d, outcomes, epsilon, labels=labels, **given)
     return error / (np.sqrt(d) * (X * w) ** 2 / (n * epsilon))
 
@@ -162,8 +160,7 @@ def sampling_excess(
     >>> sampling_excess([1e3, 1e5], 10, 0.1).round(4)
     array([0.6411, 0.0022])
     """
-    s, d, lambda_ = positive(sample=sample, d=d, penalty=penalty)
-    (X, Y), (rho,) = positive(norm_x=norm_x, norm_y=norm_y), fractions(rho=rho)
+    s, d, lambda_, X, Y, rho = figures(sample=sample, d=d, penalty=penalty, norm_x=norm_x, norm_y=norm_y, rho=rho)
     t = np.sqrt(3 * (1 + X**2 / lambda_) * np.log(2 * d / rho) / s)
     return np.where(t < 1, (t / np.where(t < 1, 1 - t, 1.0) * Y) ** 2, np.inf)[()]
 
@@ -267,10 +264,8 @@ def regime(
     covariance = sizes.covariance(mu, shares[winner])
     parts = covariance, totals[winner] - covariance
     signal = (R * w) ** 2 / d
-    row, baseline = (
-        _paper_row(n, d, outcomes, R, norm_y, w, labels),
-        float(paper_baseline(n, d, outcomes, epsilon, R, norm_y, w)),
-    )
+    row = _paper_row(n, d, outcomes, R, norm_y, w, labels)
+    baseline = float(paper_baseline(n, d, outcomes, epsilon, R, norm_y, w))
     return Regime(winner, errors, signal, shares, *parts, row, baseline, _why(winner, labels, *parts, errors, signal))
 
 

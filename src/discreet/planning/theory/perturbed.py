@@ -12,7 +12,7 @@ from scipy.special import chdtri, gammainccinv
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive
+from discreet.planning.theory.inputs import figures
 
 
 def perturbation_size(
@@ -49,15 +49,14 @@ def perturbation_size(
     >>> perturbation_size(10, 1.0), perturbation_size(10, 1.0, delta=1e-3).round(1)
     (np.float64(440.0), np.float64(592.6))
     """
-    p, epsilon, L, r = positive(p=p, epsilon=epsilon, lipschitz=lipschitz, share=share)
+    p, epsilon, L, r = figures(p=p, epsilon=epsilon, lipschitz=lipschitz, share=share)
     if np.any(r > 1):
         raise ParameterError("share must be at most 1.")
     s = L / (r * epsilon)
     if delta is None:
-        return p * (p + 1) * s**2 if rho is None else (gammainccinv(p, fractions(rho=rho)[0]) * s) ** 2
-    variance = 2 * (r * epsilon - np.log(fractions(delta=delta)[0])) * s**2
-    size: Floats = variance * (p if rho is None else chdtri(p, fractions(rho=rho)[0]))
-    return size
+        return p * (p + 1) * s**2 if rho is None else (gammainccinv(p, figures(rho=rho)[0]) * s) ** 2
+    variance = 2 * (r * epsilon - np.log(figures(delta=delta)[0])) * s**2
+    return variance * (p if rho is None else chdtri(p, figures(rho=rho)[0]))
 
 
 def excess_risk(
@@ -89,12 +88,12 @@ def excess_risk(
     >>> excess_risk([1e3, 1e5], perturbation_size(10, 1.0), modulus=2.0).round(4)
     array([0.11  , 0.0011])
     """
-    n, size, m = positive(n=n, size=size, modulus=modulus)
+    n, size, m = figures(n=n, size=size, modulus=modulus)
     gap, shortfall = np.asarray(gap, dtype=np.float64), np.asarray(shortfall, dtype=np.float64)
     if np.any(shortfall < 0):
         raise ParameterError("shortfall must be at least 0.")
-    bound: Floats = (size / (2 * m) + gap + shortfall) / n
-    return bound
+    found: Floats = (size / (2 * m) + gap + shortfall) / n
+    return found
 
 
 def lasso_shortfall(penalty: float, weights: ArrayLike) -> float:
@@ -112,7 +111,7 @@ def lasso_shortfall(penalty: float, weights: ArrayLike) -> float:
     >>> lasso_shortfall(1.0, [1.0, 0.5])
     0.75
     """
-    (weights,) = positive(weights=weights)
+    (weights,) = figures(weights=weights)
     return float(np.sum(penalty**2 / (4 * weights)))
 
 
@@ -151,8 +150,8 @@ def rows_needed(
     >>> rows_needed([0.1, 0.01], 440.0, modulus=2000.0, penalty_at_truth=250.0, constant=1.0).round()
     array([ 2521., 27048.])
     """
-    risk, size, m = positive(risk=risk, size=size, modulus=modulus)
-    (C, R), (rho,) = positive(constant=constant, penalty_at_truth=penalty_at_truth), fractions(rho=rho)
+    risk, size, m = figures(risk=risk, size=size, modulus=modulus)
+    C, R, rho = figures(constant=constant, penalty_at_truth=penalty_at_truth, rho=rho)
     left = risk + C * np.log(rho) / (2 * m)
     return np.where(left > 0, (R + size / m) / np.where(left > 0, left, 1.0), np.inf)[()]
 
@@ -173,5 +172,5 @@ def augmentation_spread(rows: ArrayLike) -> Floats:
     >>> augmentation_spread([100, 10_000])
     array([0.2 , 0.02])
     """
-    (rows,) = positive(rows=rows)
+    (rows,) = figures(rows=rows)
     return 2 / np.sqrt(rows)

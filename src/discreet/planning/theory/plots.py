@@ -57,12 +57,8 @@ def free_region_plot(
             axes.fill_between(n, least, above, color=look["color"], alpha=0.16, lw=0)
             above = least
         axes.axhline(1, color=GREY, lw=1, zorder=1)
-        _mark_features(axes, d)
-        axes.set_xlim(*rows)
         axes.set_ylim(3e-4, 3e2)
-        axes.set_xlabel("rows n")
-        axes.set_ylabel("epsilon")
-        legend(figure, axes)
+        _finish(figure, axes, d, rows, "epsilon")
     return figure  # type: ignore[no-any-return]
 
 
@@ -108,11 +104,7 @@ def lower_bounds_plot(
             axes.plot(n, bound, color=colour, ls=dashes, lw=2, label=f"privacy, epsilon = {e:g}")
         more = np.maximum(private[epsilon], without)
         axes.fill_between(n, without, more, color=ORANGE, alpha=0.25, lw=0, label=f"price of epsilon = {epsilon:g}")
-        _mark_features(axes, d)
-        axes.set_xlim(*rows)
-        axes.set_xlabel("rows n")
-        axes.set_ylabel("excess error, in units of Y²")
-        legend(figure, axes)
+        _finish(figure, axes, d, rows, "excess error, in units of Y²")
     return figure  # type: ignore[no-any-return]
 
 
@@ -123,8 +115,13 @@ def _rows(rows: tuple[float, float]) -> Floats:
     return np.geomspace(low, high, 600)
 
 
-def _mark_features(axes: Any, d: int) -> None:
+def _finish(figure: Any, axes: Any, d: int, rows: tuple[float, float], what: str) -> None:
+    """Mark where there are as many rows as features, and name the axes and the curves."""
     axes.axvline(d, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
     axes.annotate(
         f"n = d = {d:,}", (d, 0), (3, 3), xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=8
     )
+    axes.set_xlim(*rows)
+    axes.set_xlabel("rows n")
+    axes.set_ylabel(what)
+    legend(figure, axes)

@@ -9,7 +9,7 @@ from scipy.special import chdtri
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.mechanisms.posterior_sampling.estimator import PublicFacts, balanced
-from discreet.planning.theory.inputs import fractions, positive
+from discreet.planning.theory.inputs import figures
 
 
 def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05) -> Floats:
@@ -31,9 +31,8 @@ def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05)
     >>> posterior_distance(10, 2.0).round(3)
     np.float64(9.154)
     """
-    (d, gamma), (rho,) = positive(d=d, gamma=gamma), fractions(rho=rho)
-    found: Floats = chdtri(d, rho) / gamma
-    return found
+    d, gamma, rho = figures(d=d, gamma=gamma, rho=rho)
+    return chdtri(d, rho) / gamma
 
 
 def posterior_excess(
@@ -46,12 +45,10 @@ def posterior_excess(
 
     Parameters
     ----------
-    d, gamma : array_like
-        Regressors, and the precision of the sample.
+    d, gamma, rho : array_like
+        As in `posterior_distance`.
     penalty, norm_theta : array_like
         lambda, and the norm of the least-squares coefficients.
-    rho : array_like
-        The probability.
 
     Examples
     --------
@@ -80,7 +77,7 @@ def posterior_efficiency(gamma: ArrayLike, sigma: ArrayLike) -> Floats:
     >>> posterior_efficiency(2.0, 0.5)
     np.float64(3.0)
     """
-    gamma, sigma = positive(gamma=gamma, sigma=sigma)
+    gamma, sigma = figures(gamma=gamma, sigma=sigma)
     return 1 + 1 / (gamma * sigma**2)
 
 
@@ -111,8 +108,8 @@ def ops_rate(
     >>> ops_rate([1e3, 1e6], 10, 1.0, 1e-6).round(1)
     array([ 52.5, 525.5])
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    (B, Y, T), (delta,) = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta), fractions(delta=delta)
+    n, d, epsilon = figures(n=n, d=d, epsilon=epsilon)
+    B, Y, T, delta = figures(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta, delta=delta)
     return (d * n * np.log(2 / delta) * B**4 * Y**2 * T**4 / epsilon**2) ** (1 / 3)
 
 
@@ -151,6 +148,6 @@ def ops_bound(
         found = balanced(facts)
         return found.lambda_, found.gamma
 
-    given = *positive(n=n, d=d, epsilon=epsilon), *fractions(delta=delta)
+    given = figures(n=n, d=d, epsilon=epsilon, delta=delta)
     lambda_, gamma = np.vectorize(calibrated, otypes=[float, float])(*given)
     return posterior_excess(d, gamma, penalty=lambda_, norm_theta=norm_theta, rho=rho)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import fractions, positive, spectrum
+from discreet.planning.theory.inputs import figures, spectrum
 
 
 def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
@@ -37,7 +37,7 @@ def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
     >>> minimax_prediction(10, 2.0)
     np.float64(20.0)
     """
-    d, sigma = positive(d=d, sigma=sigma)
+    d, sigma = figures(d=d, sigma=sigma)
     return d * sigma**2 / 2
 
 
@@ -56,8 +56,8 @@ def minimax_estimation(gram: ArrayLike, sigma: ArrayLike) -> Floats:
     >>> minimax_estimation(np.diag([4.0, 2.0]), 2.0)
     np.float64(3.0)
     """
-    (sigma,) = positive(sigma=sigma)
-    return sigma**2 * np.sum(1 / _full_rank(gram)[0])
+    (sigma,) = figures(sigma=sigma)
+    return sigma**2 * np.sum(1 / spectrum(gram, full_rank=True)[0])
 
 
 def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Floats:
@@ -65,10 +65,8 @@ def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Flo
 
     Parameters
     ----------
-    gram : array_like
-        X'X, of full rank; X is fixed.
-    sigma : float
-        The sd of the errors in y = X theta_0 + N(0, sigma^2 I).
+    gram, sigma : array_like, float
+        As in `minimax_estimation`.
     x : array_like, optional
         A point, or rows of points: then the bound on the variance of the prediction there.
 
@@ -77,14 +75,14 @@ def cramer_rao(gram: ArrayLike, sigma: float, x: ArrayLike | None = None) -> Flo
     >>> cramer_rao(np.diag([4.0, 2.0]), 2.0, [1.0, 1.0])
     np.float64(3.0)
     """
-    (sd,) = positive(sigma=sigma)
-    _full_rank(gram)
+    (sd,) = figures(sigma=sigma)
+    spectrum(gram, full_rank=True)
     bound: Floats = sd**2 * np.linalg.inv(np.asarray(gram, dtype=np.float64))
     if x is None:
         return bound
     points = np.asarray(x, dtype=np.float64)
-    variance: Floats = ((points @ bound) * points).sum(-1)
-    return variance
+    found: Floats = ((points @ bound) * points).sum(-1)
+    return found
 
 
 def learning_rate(
@@ -106,7 +104,7 @@ def learning_rate(
     >>> learning_rate([10, 100, 10_000], 20)
     array([ 3.16227766, 10.        , 21.        ])
     """
-    n, d, B, Y, T = positive(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, B, Y, T = figures(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     return np.minimum(np.minimum(n * Y**2, (T * B) ** 2 + d * Y**2), np.sqrt(n) * T * B * Y)
 
 
@@ -142,8 +140,7 @@ def private_lower_bound(
     >>> private_lower_bound([100, 10_000], 16, 1.0, alpha=1.0)
     array([8.    , 0.1024])
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    B, Y, T = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, epsilon, B, Y, T = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     bound: Floats = np.minimum(n * Y**2, np.sqrt(d) * (B * T + Y) * B * T / epsilon)
     if alpha is None:
         return bound
@@ -171,8 +168,7 @@ def conditioned_from(
     >>> conditioned_from(10_000, 16, 1.0)
     np.float64(0.0128)
     """
-    n, d, epsilon = positive(n=n, d=d, epsilon=epsilon)
-    B, Y, T = positive(norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, epsilon, B, Y, T = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     return d**1.5 * (B * T + Y) / (n * B * T * epsilon)
 
 
@@ -194,12 +190,8 @@ def free_epsilon(
 
     Parameters
     ----------
-    n, d : array_like
-        Rows and regressors.
-    alpha : array_like, optional
-        The least inverse condition number of the data that are considered; by default any data, and only (5) is used.
-    norm_x, norm_y, norm_theta : array_like
-        Bounds B, Y and T on rows, outcomes and coefficients.
+    n, d, alpha, norm_x, norm_y, norm_theta : array_like
+        As in `private_lower_bound`; without alpha only (5) is used.
 
     Notes
     -----
@@ -212,7 +204,7 @@ def free_epsilon(
     >>> free_epsilon([100, 10_000], 10, alpha=1.0).round(3)
     array([0.632, 0.06 ])
     """
-    n, d, B, Y, T = positive(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
+    n, d, B, Y, T = figures(n=n, d=d, norm_x=norm_x, norm_y=norm_y, norm_theta=norm_theta)
     rate = learning_rate(n, d, norm_x=B, norm_y=Y, norm_theta=T)
     least: Floats = np.sqrt(d) * (B * T + Y) * B * T / rate
     if alpha is not None:
@@ -264,12 +256,9 @@ def optimisation_errors(
     SSP                    0.0138
     AdaOPS, AdaSSP         0.0138
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T,), (delta,), alpha = (
-        positive(domain=norm_theta if domain is None else domain),
-        fractions(delta=delta),
-        _inverse_condition(alpha),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, delta = figures(domain=norm_theta if domain is None else domain, delta=delta)
+    alpha = _inverse_condition(alpha)
     log = -np.log(delta)
     conditioned = d**2 * B**2 / (alpha * n * epsilon**2)
     flat = np.sqrt(d) * B**2 / epsilon
@@ -310,12 +299,9 @@ def estimation_errors(
     >>> {name: float(error.round(6)) for name, error in estimation_errors(1e5, 10, 1.0, 1e-6).items()}
     {'OPS': 0.001, 'SSP': 1e-06, 'AdaOPS, AdaSSP': 1e-06}
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T,), (delta,), alpha = (
-        positive(domain=norm_theta if domain is None else domain),
-        fractions(delta=delta),
-        _inverse_condition(alpha),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, delta = figures(domain=norm_theta if domain is None else domain, delta=delta)
+    alpha = _inverse_condition(alpha)
     one, two = d**2 / (alpha * n * B**2), d**3 / (alpha * n * B**2) ** 2
     private = -np.log(delta) * B**4 * t**2 / epsilon**2
     return {
@@ -355,11 +341,8 @@ def efficiency_rates(
     >>> rates["AdaOPS, AdaSSP"].round(3), rates["OPS"].round(3)
     (array([1.055, 1.001]), array([5., 5.]))
     """
-    n, d, epsilon, B, t = positive(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
-    (T, sigma), (delta,) = (
-        positive(domain=norm_theta if domain is None else domain, sigma=sigma),
-        fractions(delta=delta),
-    )
+    n, d, epsilon, B, t = figures(n=n, d=d, epsilon=epsilon, norm_x=norm_x, norm_theta=norm_theta)
+    T, sigma, delta = figures(domain=norm_theta if domain is None else domain, sigma=sigma, delta=delta)
     added = -np.log(delta) * (d * (B * t / sigma) ** 2 / n + d**3 / n**2) / epsilon**2
     return {"OPS": 1 + (B * T / sigma) ** 2 / epsilon + 0 * n, "SSP": 1 + added, "AdaOPS, AdaSSP": 1 + added}
 
@@ -369,14 +352,7 @@ def efficiency_rates(
 
 def _inverse_condition(alpha: ArrayLike) -> Floats:
     """Check the ratio lambda_min(X'X) d/(n B^2): it is at most 1, because the trace of X'X is at most n B^2."""
-    (checked,) = positive(alpha=alpha)
+    (checked,) = figures(alpha=alpha)
     if np.any(checked > 1):
         raise ParameterError(f"alpha is lambda_min(X'X) d/(n norm_x^2), which is at most 1; got {alpha!r}.")
     return checked
-
-
-def _full_rank(gram: ArrayLike) -> tuple[Floats, Floats]:
-    values, coordinates = spectrum(gram)
-    if values[0] <= 0:
-        raise ParameterError("gram must have full rank: otherwise the coefficients are not determined.")
-    return values, coordinates

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
-from discreet.planning.theory.inputs import exact_mu, fractions, positive
+from discreet.planning.theory.inputs import exact_mu, figures
 
 
 def association_bound(
@@ -49,12 +49,12 @@ def association_bound(
     >>> association_bound(1e4, 100, [1, 1000, 100_000], 1.0, 1e-6)
     array([1.00382247e-06, 2.00381882e-04, 2.00381882e-04])
     """
-    n, d, l, epsilon = positive(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    (X, Y), (delta, rho) = positive(norm_x=norm_x, norm_y=norm_y), fractions(delta=delta, rho=rho)
+    n, d, l, epsilon = figures(n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    X, Y, delta, rho = figures(norm_x=norm_x, norm_y=norm_y, delta=delta, rho=rho)
     if printed:
         c = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
-        order: Floats = c * np.sqrt(np.log(2 / rho)) * (X * Y) ** 2 / (n * np.sqrt(d))
-        return order
+        found: Floats = c * np.sqrt(np.log(2 / rho)) * (X * Y) ** 2 / (n * np.sqrt(d))
+        return found
     r, t = 2 * np.sqrt(l) * X * Y / (n * exact_mu(epsilon, delta)), np.log(1 / rho)
     plain = r**2 * _chi_square(d * l, t) / (d * l)
     return np.minimum(plain, 2 * r * X * Y * np.sqrt(_chi_square(d, t)) / (d * np.sqrt(l)))
@@ -95,13 +95,11 @@ def sampled_rate(
     >>> sampled_rate([1e3, 1e4], 1e5, 10, 4, 1.0, 0.1).round(3)
     array([1.006, 0.026])
     """
-    s, n, d, l, epsilon = positive(sample=sample, n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
-    lambda_, X, Y, w = positive(penalty=penalty, norm_x=norm_x, norm_y=norm_y, norm_w=norm_w)
-    (rho,) = fractions(rho=rho)
+    s, n, d, l, epsilon = figures(sample=sample, n=n, d=d, outcomes=outcomes, epsilon=epsilon)  # noqa: E741
+    lambda_, X, Y, w, rho = figures(penalty=penalty, norm_x=norm_x, norm_y=norm_y, norm_w=norm_w, rho=rho)
     q = np.log(2 * d / rho) / s
     noise = X**4 * n**2 * w**2 / (s**4 * epsilon**2) + l * (X * Y / (n * epsilon)) ** 2
-    found: Floats = w * np.sqrt(X * Y * q + d / lambda_ * (1 + q) * noise)
-    return found
+    return w * np.sqrt(X * Y * q + d / lambda_ * (1 + q) * noise)
 
 
 def sampled_bound(
@@ -141,11 +139,8 @@ def sampled_bound(
     >>> sampled_bound([1e4, 1e6], 10, 0.02, 1e-4, 1e-4, norm_w=0.5).round(4)
     array([0.3449, 0.0121])
     """
-    s, d, lambda_ = positive(sample=sample, d=d, penalty=penalty)
-    s1, s2, X, Y, w = positive(
-        gram_sd=gram_sd, association_sd=association_sd, norm_x=norm_x, norm_y=norm_y, norm_w=norm_w
-    )
-    (rho,) = fractions(rho=rho)
+    s, d, lambda_, s1, s2 = figures(sample=sample, d=d, penalty=penalty, gram_sd=gram_sd, association_sd=association_sd)
+    X, Y, w, rho = figures(norm_x=norm_x, norm_y=norm_y, norm_w=norm_w, rho=rho)
     u, t = np.log(3 / rho), np.sqrt(3 * (1 + X**2 / lambda_) * np.log(6 * d / rho) / s)
     left = np.where(t < 1, 1 - t, np.nan)
     c = 1 - s1 * (np.sqrt(2 * d) + np.sqrt(2 * u)) / (left * lambda_)
