@@ -44,14 +44,7 @@ _FIELDS = DocumentFields(
 class BlockValues:
     """The values of a released block, found by name.
 
-    Parameters
-    ----------
-    block : Block
-        The released block.
-    array : array
-        Its values, for all rows of the table.
-    sds : tuple of float
-        Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
+    `sds`: noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
     """
 
     block: Block
@@ -85,13 +78,8 @@ class BlockValues:
 class ReleasedMoments:
     """Noisy moments with their certificate; `discreet.PrivateMoments` adds the models that can be fitted to them.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The promise, and the events that were released.
-    values : tuple of tuples of GridValues
-        For each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix, or all
-        values of another.
+    `values`: for each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix,
+        or all values of another.
     """
 
     certificate: Certificate

@@ -45,14 +45,7 @@ class UserUnits:
 def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
     """Return the line from the solution of released normal equations to the user's units.
 
-    Parameters
-    ----------
-    released : ReleasedMoments
-        The release.
-    e : NormalEquations
-        Its equations.
-    unclip : bool
-        Whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
+    `unclip`: whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
     """
     (target,), domain = e.targets, released.domain
     outcome = domain.map(column_of(domain, target))

@@ -29,14 +29,7 @@ def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
 
 
 def is_piled(counts: Floats, sd: float) -> bool:
-    """Whether there is a pile in the first of some counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_piled(np.array([300.0, 100.0, 90.0, 80.0]), 5.0), is_piled(np.array([300.0, 0.0, 0.0, 300.0]), 5.0)
-    (True, False)
-    """
+    """Whether there is a pile in the first of some counts."""
     first, second = float(counts[0]), float(counts[1])
     clear = first - second > _SURE * sd * 2**0.5 and second > _SURE * sd
     return clear and first > _TIMES * second and first > _LEAST * float(counts.sum())

@@ -22,20 +22,8 @@ if TYPE_CHECKING:
 class Contrasts:
     """Named estimates. Unknown numbers are missing; `reason` says why.
 
-    Parameters
-    ----------
-    title : str
-        The title.
-    names : tuple of str
-        The name of each.
-    estimates : tuple of Estimate
-        The estimates.
-    values : tuple of float
-        The value that each is tested against.
-    units : tuple of str
-        The unit of each; empty where it has none.
-    notes : tuple of str
-        Notes for the reader.
+    `values`: the value that each is tested against.
+    `units`: the unit of each; empty where it has none.
     """
 
     title: str

@@ -62,26 +62,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """The variables that regressors are made of.
-
-    Parameters
-    ----------
-    domain : Domain
-        The public facts.
-    names : tuple of str
-        The regressors.
-
-    Examples
-    --------
-    >>> from discreet import formula
-    >>> domain = Domain({"age": (18, 66), "sex": ["F", "M"], "y": (0, 1)})
-    >>> model = formula("y ~ age + age^2 + age:sex", domain)
-    >>> found = Variables(model.domain, ("age", "age^2", "age:sex[M]"))
-    >>> found.regressors(found.middle).tolist()
-    [[1.0, 42.0, 1764.0, 21.0]]
-    >>> found.across("age").tolist()
-    [[0.0, 48.0, 4032.0, 24.0]]
-    """
+    """The variables that regressors are made of."""
 
     domain: Domain
     names: tuple[str, ...]
@@ -202,24 +183,14 @@ class Variables:
 class Effects:
     """Effects in the unit of the outcome, in the order of `names`.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Variables, or levels of them; the intercept alone where there are none.
-    variables : tuple of str
-        The variable of each.
-    ranges : tuple of str
-        The range that each one crosses, in words; "" for a level, which is compared with the first one.
-    own : tuple of (name, width) or None
-        The coefficient that an effect is a multiple of; None where several make it.
-    estimate : array
-        Debiased effects; those of the model itself where debiased ones are not available.
-    coef : array
-        Effects by the coefficients that predict.
-    ends : array or Unavailable
-        The intervals, a row (low, high) each; NaN where one of them is not known.
-    privacy : array or Unavailable
-        Half the width that intervals would have if privacy noise were all there is.
+    `names`: variables, or levels of them; the intercept alone where there are none.
+    `variables`: the variable of each.
+    `ranges`: the range that each one crosses, in words; "" for a level, which is compared with the first one.
+    `own`: the coefficient that an effect is a multiple of; None where several make it.
+    `estimate`: debiased effects; those of the model itself where debiased ones are not available.
+    `coef`: effects by the coefficients that predict.
+    `ends`: the intervals, a row (low, high) each; NaN where one of them is not known.
+    `privacy`: half the width that intervals would have if privacy noise were all there is.
     """
 
     names: tuple[str, ...]

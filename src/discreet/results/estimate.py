@@ -27,18 +27,9 @@ class Estimate:
 
     An unknown part of it is an `Unavailable` that says why, never a number that looks like one.
 
-    Parameters
-    ----------
-    value : float
-        The estimate.
-    std_err : float or Unavailable
-        Its standard error: sampling error and privacy noise.
-    privacy_noise : float
-        The standard error from privacy noise alone.
-    df : float
-        Degrees of freedom.
-    law : EstimateLaw
-        Tests of this one number, of which `interval` and `p_value` are made.
+    `std_err`: its standard error: sampling error and privacy noise.
+    `privacy_noise`: the standard error from privacy noise alone.
+    `law`: tests of this one number, of which `interval` and `p_value` are made.
     """
 
     value: float

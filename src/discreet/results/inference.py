@@ -1,6 +1,6 @@
 """Standard errors, intervals and tests of the coefficients of one outcome, from released values only.
 
-All numbers here belong to the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty
+All numbers here belong to the debiased coefficients (`solve.debiased`), whatever model was fitted: a penalty
 or a prior moves a model's coefficients towards zero, which helps it to predict but leaves no honest interval around
 them. Each coefficient, and each combination of them, has an interval or not by itself: a direction in which the
 features hardly vary takes away those that it touches.
@@ -134,28 +134,16 @@ class _Tests(NamedTuple):
 class JointInference(Inference):
     """Debiased (intercept, coefficients) of one outcome in the user's units, with their covariance.
 
-    Parameters
-    ----------
-    estimate : array
-        The debiased intercept and coefficients.
-    estimand : {"declared", "bounded"}
-        The fit that the intervals are about.
-    theta, T : array
-        The coefficients of the `flipped` equations, and their map to the user's units.
-    G, G_all, W, L : array
-        See `released.solve.debiased`; L may be None.
-    sampling, privacy : array, or Unavailable
-        The covariance of theta: what another sample of people would change, and what other noise would.
-    tails : float
-        t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
-    score_noise : float
-        The sd of the noise of the score products; 0 where there are none.
-    df : float
-        Rows less coefficients.
-    culprits : tuple of str
-        The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
-    spread : OutcomeSpread, or Unavailable
-        The spread of outcomes around the line.
+    `estimand`: the fit that the intervals are about.
+    `theta`, `T`: the coefficients of the `rotated` equations, and their map to the user's units.
+    `G`, `G_all`, `W`, `L`: see `solve.debiased`; L may be None.
+    `sampling`, `privacy`: the covariance of theta: what another sample of people would change, and what other noise
+        would.
+    `tails`: t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
+    `score_noise`: the sd of the noise of the score products; 0 where there are none.
+    `df`: rows less coefficients.
+    `culprits`: the reason for each withheld coefficient: the columns that cause it; empty for one that is given.
+    `spread`: the spread of outcomes around the line.
     """
 
     estimate: Floats

@@ -40,20 +40,12 @@ LARGEST_NOISE = 0.1
 class MarginalInference(Inference):
     """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
 
-    Parameters
-    ----------
-    estimate : array
-        The debiased (intercept, coefficients) of each outcome.
-    errors : array, or Unavailable
-        Their standard errors: sampling error and privacy noise.
-    privacy_errors : array
-        The standard errors from privacy noise alone.
-    sigma : array, or Unavailable
-        For each outcome, the standard deviation around its line.
-    df : array
-        Degrees of freedom: rows less coefficients, and fewer where score products are noisy.
-    noise : array
-        The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it.
+    `estimate`: the debiased (intercept, coefficients) of each outcome.
+    `errors`: their standard errors: sampling error and privacy noise.
+    `privacy_errors`: the standard errors from privacy noise alone.
+    `sigma`: for each outcome, the standard deviation around its line.
+    `df`: degrees of freedom: rows less coefficients, and fewer where score products are noisy.
+    `noise`: the noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it.
     """
 
     estimate: Floats

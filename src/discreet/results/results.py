@@ -421,18 +421,8 @@ def results(
 ) -> Results:
     """Package solutions in the user's units.
 
-    Parameters
-    ----------
-    released : ReleasedMoments
-        The release.
-    e : NormalEquations
-        The equations that were solved.
-    theta : array
-        The coefficients of one outcome; or those of several, a column for each.
-    model : str
-        The name of the solver.
-    raw : NormalEquations, optional
-        The equations that standard errors of several outcomes come from, where e was changed since.
+    `theta`: the coefficients of one outcome; or those of several, a column for each.
+    `raw`: the equations that standard errors of several outcomes come from, where e was changed since.
     """
     certificate, rows, cited = released.certificate, shown_rows(released, e), Later(lambda: released.digest)
     names = tuple(name for name in e.names if name != CONSTANT)

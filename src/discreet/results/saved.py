@@ -46,13 +46,7 @@ def load_certificate(source: Source) -> Certificate:
 
 
 def check_file(source: Source) -> tuple[Saved, list[Finding]]:
-    """Load a file, check its costs and numbers, and compare it with its recomputed document.
-
-    Parameters
-    ----------
-    source : path or Document
-        A release, or a saved model of one or several outcomes.
-    """
+    """Load a file, check its costs and numbers, and compare it with its recomputed document."""
     document = Document.of(source)
     saved = load_saved(document)
     found = check_saved(saved)

@@ -22,18 +22,8 @@ _HARDLY = 4.0
 def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withheld: Bools) -> tuple[str, ...]:
     """Return the reason for each coefficient that is withheld, "" for the others.
 
-    Parameters
-    ----------
-    domain : Domain
-        The public facts.
-    e : NormalEquations
-        The equations.
-    fit : Debiased
-        The fit to their residuals, as `rotated` equations.
-    T : array
-        The map from the coefficients of `fit` to those of the user.
-    withheld : array
-        Mask of those without an interval.
+    `fit`: the fit to their residuals, as `rotated` equations.
+    `T`: the map from the coefficients of `fit` to those of the user.
     """
     texts = [""] * len(T)
     if not withheld.any():

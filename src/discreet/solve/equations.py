@@ -16,33 +16,21 @@ class NormalEquations:
 
     Equations of one outcome, which `of_one` and `one` give, have its own `target`, `v`, `yy` and `s_xy`, too.
 
-    Parameters
-    ----------
-    names, targets : tuple of str
-        The regressors; the constant comes first where the model has an intercept. The outcomes.
-    S, V : array
-        Noisy X'X, and noisy X'Y with a column for each outcome.
-    squares : array or None
-        Noisy y'y of each outcome, where all of them were released.
-    s_xx : float
-        Noise sd of the diagonal of S (s_xx/sqrt(2) off it).
-    s_V : array
-        Noise sd of each outcome's column of V.
-    s_yy : float or None
-        Noise sd of `squares`.
-    n : float
-        The number of rows: declared, or a released noisy one.
-    variances : array, optional
-        Noise variances of the entries of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
-    L : array, optional
-        The map z = L x, where Z'Z and Z'Y were released, with the sds above; S and V were fitted to them.
-    offset : array, optional
-        The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
-        of the outcomes themselves, and the noise of S enters through theta - offset only.
-    score_products, s_score_products : array, optional
-        For each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise sd of the diagonal of Z'Z of it.
-    tails : array, optional
-        For each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
+    `names`, `targets`: the regressors; the constant comes first where the model has an intercept. The outcomes.
+    `S`, `V`: noisy X'X, and noisy X'Y with a column for each outcome.
+    `squares`: noisy y'y of each outcome, where all of them were released.
+    `s_xx`: noise sd of the diagonal of S (s_xx/sqrt(2) off it).
+    `s_V`: noise sd of each outcome's column of V.
+    `s_yy`: noise sd of `squares`.
+    `n`: the number of rows: declared, or a released noisy one.
+    `variances`: noise variances of the entries of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it
+        off it.
+    `L`: the map z = L x, where Z'Z and Z'Y were released, with the sds above; S and V were fitted to them.
+    `offset`: the models, a column for each outcome, whose residuals were released in their place: V and `squares` are
+        those of the outcomes themselves, and the noise of S enters through theta - offset only.
+    `score_products`, `s_score_products`: for each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise
+        sd of the diagonal of Z'Z of it.
+    `tails`: for each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
     """
 
     names: tuple[str, ...]

@@ -71,14 +71,9 @@ class Normal(NamedTuple):
 class Joint:
     """The posterior of the coefficients of the mapped columns, and X'X.
 
-    Parameters
-    ----------
-    law, prior : Normal
-        The law of theta given all stages, and before them, averaged over the grids.
-    gram : array
-        X'X as the last stage weighs rows, denoised, scaled to the number of rows.
-    doubt : array
-        R, such that X'X - gram is about R N R', the entries of N having variance 1.
+    `law`, `prior`: the law of theta given all stages, and before them, averaged over the grids.
+    `gram`: X'X as the last stage weighs rows, denoised, scaled to the number of rows.
+    `doubt`: R, such that X'X - gram is about R N R', the entries of N having variance 1.
     """
 
     law: Normal
@@ -177,20 +172,9 @@ def joint(
 ) -> Joint:
     """Return the posterior of one outcome's coefficients.
 
-    Parameters
-    ----------
-    stages : sequence of ReleasedStage
-        The stages so far.
-    outcome : str
-        Its coordinate.
-    location : Location
-        The location estimated from its counts.
-    size : float
-        About the mean of |z|^2 in the first stage, the constant apart.
-    constant : bool
-        Whether the design begins with the constant.
-    energy : float, optional
-        The mean of e^2, where no stage released it.
+    `size`: about the mean of |z|^2 in the first stage, the constant apart.
+    `constant`: whether the design begins with the constant.
+    `energy`: the mean of e^2, where no stage released it.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)

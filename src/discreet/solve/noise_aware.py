@@ -60,19 +60,11 @@ _LEVELS = 16
 class Posterior:
     """The posterior of theta, of X'X and of the variances in the model.
 
-    Parameters
-    ----------
-    mean : array
-        The posterior mean of theta.
-    a, raised : array
-        Denoised eigenvalues of X'X, and the same, raised to the floor f on average.
-    U, v : array
-        X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for `e.rotated()`, of
-        which U holds the directions in units of theta.
-    tau, sigma2 : float
-        Posterior means of the variance of a coefficient and of the error of an outcome.
-    least : float
-        A floor under the eigenvalues: X'X may vary by as much in directions in which S shows nothing.
+    `a`, `raised`: denoised eigenvalues of X'X, and the same, raised to the floor f on average.
+    `U`, `v`: X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for
+        `e.rotated()`, of which U holds the directions in units of theta.
+    `tau`, `sigma2`: posterior means of the variance of a coefficient and of the error of an outcome.
+    `least`: a floor under the eigenvalues: X'X may vary by as much in directions in which S shows nothing.
     """
 
     mean: Floats
@@ -94,15 +86,7 @@ class Posterior:
 
 
 def noise_aware(e: NormalEquations) -> Floats:
-    """Return the posterior mean of theta given the noisy normal equations, a column for each outcome.
-
-    Examples
-    --------
-    >>> S, v = np.diag([100.0, 100.0]), np.array([50.0, -50.0])
-    >>> noise_aware(NormalEquations.of_one(("a", "b"), "y", S, v, 60.0, 1e-3, 1e-3, 1e-3, n=200.0)).round(2)
-    array([[ 0.5],
-           [-0.5]])
-    """
+    """Return the posterior mean of theta given the noisy normal equations, a column for each outcome."""
     at = _EigenDirections.of(e)
     theta = np.empty_like(at.V)
     for outcomes, grid, weights in at.averages():
@@ -190,11 +174,6 @@ def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741
 
     l_k - 2 V h(l_k) with V = d s_xx^2/2 and h the Hilbert transform of the spectrum, smoothed over the noise of one
     eigenvalue, then made increasing: noise drives the eigenvalues of S apart, and this undoes it.
-
-    Examples
-    --------
-    >>> denoise(np.array([90.0, 110.0]), s_xx=10.0).round(1)
-    array([ 94.4, 105.6])
     """
     d = len(l)
     V = d * s_xx**2 / 2

@@ -46,14 +46,7 @@ _LABELS = 60
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
-    """Return the declared range of a regressor, as a number and in words.
-
-    Examples
-    --------
-    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"]})
-    >>> reach(domain, "age"), reach(domain, "sex[M]")
-    ((72.0, '18 to 90'), (1.0, ''))
-    """
+    """Return the declared range of a regressor, as a number and in words."""
     if name == CONSTANT:
         return 1.0, ""
     column = column_of(domain, name)

@@ -44,13 +44,7 @@ def statement(certificate: Certificate) -> list[str]:
 
 
 def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] | None:
-    """A table of how certain an attacker can become; None where nothing is promised.
-
-    Examples
-    --------
-    >>> odds(Guarantee(1.0, 1e-6, "add-remove", "verified"))[1][1]
-    ('10 %', '23.2 %', '45.1 %')
-    """
+    """A table of how certain an attacker can become; None where nothing is promised."""
     if guarantee.status == "simulation":
         return None
     e = guarantee.epsilon
@@ -64,13 +58,7 @@ def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] 
 
 
 def at_most(before: float, epsilon: float) -> float:
-    """Compute how certain somebody can become whose odds grow by e^epsilon.
-
-    Examples
-    --------
-    >>> round(at_most(0.5, 1.0), 3), at_most(0.01, 5000.0)
-    (0.731, 1.0)
-    """
+    """Compute how certain somebody can become whose odds grow by e^epsilon."""
     return 1 / (1 + (1 - before) / before * math.exp(-epsilon))
 
 
