@@ -10,9 +10,9 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
-from discreet.results.estimate import Estimate
 from discreet.results.series import ends, series
 from discreet.results.summary import Summary, number
+from discreet.results.uncertainty import Estimate
 
 if TYPE_CHECKING:
     from discreet.results.series import DataFrame, Series

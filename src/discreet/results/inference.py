@@ -21,26 +21,22 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy import special, stats
 
-from discreet.core.arrays import Bools, Floats
+from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ABOVE_0, FROM_0, MATRIX, TEXTS, VECTOR, check_shapes, choice, maybe, record
 from discreet.core.fields import Fields
 from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
-from discreet.results.estimate import Estimate
 from discreet.results.spread import OutcomeSpread, spread_of
 from discreet.results.suppression import culprits
-from discreet.results.uncertainty import Inference
+from discreet.results.uncertainty import Estimate, Inference
 from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.solve.equations import NormalEquations
 
 Estimand = Literal["declared", "bounded"]
 
 ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
-
-LARGEST_NOISE = 0.25
-"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 WIDEST = 1024
 """Larger models have no standard errors: their time grows with the fourth power of the number of coefficients."""
@@ -162,6 +158,8 @@ class JointInference(Inference):
     culprits: tuple[str, ...]
     spread: OutcomeSpread | Unavailable
 
+    largest_noise = 0.25
+
     @property
     def sigma(self) -> float | Unavailable:  # type: ignore[override]
         """The standard deviation of outcomes around the line."""
@@ -196,7 +194,7 @@ class JointInference(Inference):
         return C if isinstance(C, Unavailable) else self.T @ C @ self.T.T
 
     @property
-    def noise(self) -> Floats:
+    def noise(self) -> Floats:  # type: ignore[override]
         """The noise of X'X behind the intercept and each coefficient, relative to the variation behind it."""
         return self.noise_of(np.eye(len(self.T)))
 
@@ -206,25 +204,20 @@ class JointInference(Inference):
         return noise_along(R @ self.G_all, R, through_noise(self.W, self.G_all, self.L))
 
     @property
-    def given(self) -> Bools:
-        """Mask of the intercept and the coefficients that have intervals."""
-        return np.asarray(self.noise <= LARGEST_NOISE)
-
-    @property
     def withheld(self) -> str:
         """The reason that some coefficients have no interval; "" where all have."""
         return " ".join(dict.fromkeys(text for text in self.culprits if text))
 
     @property
-    def std_err(self) -> Floats | Unavailable:
-        """Standard errors; NaN where withheld."""
+    def errors(self) -> Floats | Unavailable:  # type: ignore[override]
+        """Standard errors, of those too that are withheld."""
         C = self.covariance
-        return C if isinstance(C, Unavailable) else np.where(self.given, np.sqrt(np.diag(C)), np.nan)
+        return C if isinstance(C, Unavailable) else np.sqrt(np.diag(C))
 
     @property
-    def privacy_noise(self) -> Floats:
-        """Standard errors from privacy noise alone; NaN where withheld."""
-        return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
+    def privacy_errors(self) -> Floats:  # type: ignore[override]
+        """Standard errors from privacy noise alone, of those too that are withheld."""
+        return np.sqrt(np.diag(self.T @ self.privacy @ self.T.T))
 
     def degrees(self, A: Floats) -> Floats | Unavailable:
         """Degrees of freedom of combinations, a row each; noise of the score products lowers them."""
@@ -249,7 +242,7 @@ class JointInference(Inference):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
         own = contrasts(self.T[given], self.theta, C, self.G, self.W, self.L, self.G_all)
         with np.errstate(divide="ignore"):
-            margin = (1 / own.noise - 1 / LARGEST_NOISE) / own.spread
+            margin = (1 / own.noise - 1 / self.largest_noise) / own.spread
         margin = np.where(own.spread > 0, margin, np.inf)
         parts = np.full((7, len(self.T)), np.nan)
         parts[:, given] = own.variance, own.tilt, own.curve, own.luck, own.luck_slope, margin, df[given]
@@ -259,11 +252,6 @@ class JointInference(Inference):
         """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
         tests = self._tests
         return tests if isinstance(tests, Unavailable) else tests.interval(level)
-
-    @property
-    def p_values(self) -> Floats | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
-        return self.p_values_at(np.zeros_like(self.estimate))
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
         """p-values of the tests that the coefficients have these values."""
@@ -302,7 +290,7 @@ class JointInference(Inference):
         if isinstance(C, Unavailable):
             return C
         R, k = A @ self.T, len(A)
-        if self._noise_within(R) > LARGEST_NOISE:
+        if self._noise_within(R) > self.largest_noise:
             return Unavailable("not available", self.withheld or _NO_TEST)
         b = A @ self.estimate - values
         S, spread = restricted(self.theta, C, self.G, self.W, R, b, self.L)
@@ -395,7 +383,8 @@ def inferred(
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     coef, intercept = units.params(e.rotation @ fit.theta + offset)
     own = units.after(e.rotation)
-    withheld = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L)) > LARGEST_NOISE
+    noise = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L))
+    withheld = noise > JointInference.largest_noise
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))

@@ -28,14 +28,7 @@ from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
 from discreet.results.fitted import Fitted
 from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
-from discreet.results.inference import (
-    ESTIMANDS,
-    LARGEST_NOISE,
-    OLD_FILE,
-    Estimand,
-    infer,
-    shown_rows,
-)
+from discreet.results.inference import ESTIMANDS, OLD_FILE, Estimand, infer, shown_rows
 from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
@@ -329,7 +322,7 @@ class Results(Fitted):
                 return spread
             half = spread.reach(level) * np.sqrt(variance + spread.variance(centre))
         else:
-            variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
+            variance = np.where(found.noise_of(Z) > found.largest_noise, np.nan, variance)
             half = found.quantile(level, df) * np.sqrt(variance)
         low, high = (self.expected(end)[0] for end in (centre - half, centre + half))
         return low, high
