@@ -13,16 +13,16 @@ from discreet.core.files import KINDS, Document, Source, read_document
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.base import Finding
 from discreet.released.certificate import Certificate
+from discreet.results.documents import FORMAT_VERSIONS
 from discreet.results.released_model import ReleasedModel
 from discreet.results.saved import Saved, check_file, check_saved, load_saved
-from discreet.results.summary import Summary, promise
+from discreet.results.summary import Summarised, Summary, promise
 
-_HELD = ("release", "model", "results", "many results")
 _PLAN_VERSIONS = (1,)
 
 
 @dataclass(frozen=True, repr=False)
-class CheckReport:
+class CheckReport(Summarised):
     """The findings of a check. Its truth value is `ok`, and it prints as a table.
 
     Parameters
@@ -77,14 +77,6 @@ class CheckReport:
         signature = None if self.signature is None else vars(self.signature)
         return told | {"epsilon": epsilon, "findings": findings, "signature": signature}
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
 
 def load(path: Source) -> Saved | dict[str, Any]:
     """Load a saved document of the kind that the file states.
@@ -112,7 +104,7 @@ def load(path: Source) -> Saved | dict[str, Any]:
     ['PrivateMoments', 'Results']
     """
     document = Document.of(path)
-    if document.kind in _HELD:
+    if document.kind == "release" or document.kind in FORMAT_VERSIONS:
         return load_saved(document)
     if document.kind == "plan":
         return read_document(document, "plan", _PLAN_VERSIONS)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
 from discreet.results.series import ends, series
-from discreet.results.summary import Summary, number
+from discreet.results.summary import Summarised, Summary, number
 from discreet.results.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contrasts:
+class Contrasts(Summarised):
     """Named estimates. Unknown numbers are missing; `reason` says why.
 
     `values`: the value that each is tested against.
@@ -95,14 +95,6 @@ class Contrasts:
         found = [pick(one, value) for one, value in zip(self.estimates, self.values, strict=True)]
         numbers = [np.nan if isinstance(value, Unavailable) else value for value in found]
         return series(name, self.names, numbers)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def _cell(name: str, value: float) -> str:

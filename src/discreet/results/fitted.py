@@ -25,7 +25,7 @@ from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
 from discreet.results.spread import OutcomeSpread
-from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, standard_errors, to_pandas
+from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discreet.results.released_model import ReleasedModel
 
 
-class Fitted(Numbers):
+class Fitted(Numbers, Summarised):
     """Presentation of a fitted model; `Results` documents the attributes."""
 
     coef: Floats
@@ -215,14 +215,6 @@ class Fitted(Numbers):
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
 
 # ---------------------------------------------------------------- as a summary and as a frame
 
@@ -230,8 +222,7 @@ class Fitted(Numbers):
 def _summary(fitted: Fitted, level: float) -> Summary:
     """The summary of a fitted model."""
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
-    numbers = _numbers(fitted, level)
-    moved = _moved(fitted)
+    numbers, moved = fitted.columns(level), _moved(fitted)
     keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
     keys |= {"P>|t|": "p_value", low: "low", high: "high"}
     always = ("coef", "std err")  # the latter to say that it is missing, once
@@ -250,32 +241,13 @@ def _summary(fitted: Fitted, level: float) -> Summary:
 
 def _frame(fitted: Fitted, level: float) -> Any:
     """Make a frame with one row per coefficient."""
-    numbers = _numbers(fitted, level)
-    none = [None] * len(fitted.coefficients)
-    table: dict[str, list[Any]] = {"name": list(fitted.coefficients)} | {
-        key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
-    }
-    table["unit"] = [fitted.unit(name) for name in fitted.coefficients]
-    return to_pandas(table)
+    names = list(fitted.coefficients)
+    none = [None] * len(names)
+    numbers = {key: none if isinstance(part, Unavailable) else part for key, part in fitted.columns(level).items()}
+    return to_pandas({"name": names} | numbers | {"unit": [fitted.unit(name) for name in names]})
 
 
-def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailable]:
-    """Columns of the table, in the order of `params`."""
-    found: dict[str, Any] = {
-        "coef": fitted.coefficients,
-        "debiased": fitted.known("estimate"),
-        "std_err": fitted.known("std_err"),
-        "privacy_noise": fitted.known("privacy_noise"),
-        "p_value": fitted.known("p_values"),
-    }
-    numbers = {key: v if isinstance(v, Unavailable) else list(v.values()) for key, v in found.items()}
-    pairs = fitted.intervals(level)
-    for i, side in enumerate(("low", "high")):
-        numbers[side] = pairs if isinstance(pairs, Unavailable) else [pair[i] for pair in pairs.values()]
-    return numbers
-
-
-def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[str]:
+def _cells(heading: str, column: Floats | Unavailable, rows: int) -> list[str]:
     if isinstance(column, Unavailable):
         return [str(column)] * rows
     return [
@@ -299,7 +271,9 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, JointInference):
         facts |= _spread_facts(fitted, found, level)
-        facts["Standard errors"] = standard_errors(unit, robust=found.robust)
+        plain = "robust: variances may be unequal" if found.robust else "for errors of equal variance"
+        clustered = f"clustered by {unit.person!r}: errors of a person may go together"
+        facts["Standard errors"] = plain if unit.person is None else clustered
     return facts
 
 

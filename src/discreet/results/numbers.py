@@ -104,6 +104,16 @@ class Numbers(ABC):
         pairs = found if isinstance(found, Unavailable) else found.interval(level)
         return pairs if isinstance(pairs, Unavailable) else self._own(pairs)
 
+    def columns(self, level: float) -> dict[str, Floats | Unavailable]:
+        """The columns of tables of coefficients, in the order of `coefficients`."""
+        parts = {"coef": "params", "debiased": "estimate", "std_err": "std_err"}
+        parts |= {"privacy_noise": "privacy_noise", "p_value": "p_values"}
+        found, pairs = {key: self.table(what) for key, what in parts.items()}, self._intervals(level)
+        found |= {
+            side: pairs if isinstance(pairs, Unavailable) else pairs[..., i] for i, side in enumerate(("low", "high"))
+        }
+        return {key: part if isinstance(part, Unavailable) else part.ravel() for key, part in found.items()}
+
     @property
     def _params(self) -> Floats:
         return np.array([line for _, line in self.lines])[:, 1 + len(self.names) - len(self.parameters) :]

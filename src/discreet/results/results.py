@@ -401,7 +401,7 @@ class Results(Fitted):
     def load(path: Source) -> Results:
         """Load what `save` wrote, by this version or an older one: a model of any kind, of one outcome or several."""
         document = Document.of(path)
-        kind = document.kind if document.kind in ("model", "many results") else "results"
+        kind = document.kind if document.kind in FORMAT_VERSIONS else "results"
         return load_document(document, kind, FORMAT_VERSIONS[kind], Results._from_document)
 
     @staticmethod
