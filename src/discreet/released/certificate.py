@@ -39,8 +39,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
 from discreet.recipes.staged import Covariance
-from discreet.released.contradictions import contradictions
-from discreet.released.narrowed import unpaid
+from discreet.released.contradictions import contradictions, unpaid
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -58,14 +57,7 @@ class Receipt(FileRecord):
     entry: int
     hash: str
 
-    FIELDS = Fields(
-        "receipt",
-        "",
-        ledger=TEXT("The id of the ledger."),
-        account=TEXT,
-        entry=COUNT,
-        hash=SHA256,
-    )
+    FIELDS = Fields("receipt", "", ledger=TEXT("The id of the ledger."), account=TEXT, entry=COUNT, hash=SHA256)
 
 
 _OPTIONS = ClosedFields(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.core.checks import shown
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
+from discreet.privacy.events.gaussian import Block
 from discreet.recipes.methods import PUBLISHED
 
 if TYPE_CHECKING:
@@ -69,3 +70,17 @@ def _of_origin(certificate: Certificate) -> Iterator[tuple[str, str]]:
     for receipt in certificate.receipts:
         if not (_LEDGER.fullmatch(receipt.ledger) and _HASH.fullmatch(receipt.hash) and receipt.account):
             yield "ledger", "it names no entry of a ledger: an id, an account or a hash is none"
+
+
+def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> str | None:
+    """Return the reason that listed counts cannot have narrowed the declared bounds to the domain's, if they cannot."""
+    if declared is None:
+        return None
+    counted = {name for block in blocks if block.statistic == "counts" for name in block.columns}
+    changed = [name for name, column in domain.columns.items() if declared.columns[name] != column]
+    if free := [name for name in changed if name not in counted]:
+        return f"{', '.join(map(repr, free))}: no noisy counts are listed that could have narrowed them"
+    rest = declared.with_columns(domain.columns)
+    if rest != domain or not all(domain.columns[name].is_narrowed(declared.columns[name]) for name in changed):
+        return "they are not inside those that were declared"
+    return None

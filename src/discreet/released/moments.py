@@ -32,11 +32,7 @@ from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
 
 _FIELDS = DocumentFields(
-    "release",
-    "Noisy statistics that models are fitted to.",
-    VERSIONS,
-    certificate=record(Certificate),
-    values=VALUES,
+    "release", "Noisy statistics that models are fitted to.", VERSIONS, certificate=record(Certificate), values=VALUES
 )
 
 
@@ -202,7 +198,9 @@ class ReleasedMoments:
     def check_values(self) -> None:
         """Refuse values that do not fit the certificate's blocks, or are on another grid than that of their noise."""
         _ = self.arrays, [stage.arrays for stage in self.stages]
-        self._check_grids()
+        held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
+        if any([part.exponent for part in parts] != [power for _, power in block.noise] for block, parts in held):
+            raise ValueError("the grid does not fit the noise")
 
     @cached_property
     def digest(self) -> str:
@@ -216,13 +214,6 @@ class ReleasedMoments:
         g = self.certificate.guarantee
         promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
         return f"{type(self).__name__}({len(self.domain.columns)} columns, {promise})"
-
-    def _check_grids(self) -> None:
-        """Refuse values on another grid than that of the stated noise."""
-        held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
-        for block, parts in held:
-            if [part.exponent for part in parts] != [exponent for _, exponent in block.noise]:
-                raise ValueError("the grid does not fit the noise")
 
     @cached_property
     def _tables(self) -> tuple[BlockValues, ...]:

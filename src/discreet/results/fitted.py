@@ -243,7 +243,9 @@ def _frame(fitted: Fitted, level: float) -> Any:
     """Make a frame with one row per coefficient."""
     names = list(fitted.coefficients)
     none = [None] * len(names)
-    numbers = {key: none if isinstance(part, Unavailable) else part for key, part in fitted.columns(level).items()}
+    numbers: dict[str, Any] = {
+        key: none if isinstance(part, Unavailable) else part for key, part in fitted.columns(level).items()
+    }
     return to_pandas({"name": names} | numbers | {"unit": [fitted.unit(name) for name in names]})
 
 

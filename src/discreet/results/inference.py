@@ -13,7 +13,6 @@ less, as the release states; it has nothing to charge.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
@@ -277,10 +276,6 @@ class JointInference(Inference):
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
         return replace(whole, culprits=told)
 
-    def test(self, places: Sequence[int]) -> Test | Unavailable:
-        """The test that some coefficients are all zero, with the covariance that they have if they are."""
-        return self.joint(np.eye(len(self.T))[list(places)])
-
     def joint(self, A: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
         """The test that several weighted sums of (intercept, coefficients), a row of A each, have some values.
 
@@ -408,11 +403,6 @@ def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference 
     if facts is None or "tilt" in facts:
         return OLD_FILE
     return JointInference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
-
-
-def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
-    """Return the number of rows as far as a release tells; of weighted rows, their total weight."""
-    return e.n if released.domain.unit.plain else released.rows()
 
 
 def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:

@@ -65,7 +65,8 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     note = "For one unit more of a number; for a level against the first one of its category. "
     many = at is not None and setting.rows > 1
     note += "Averages over the rows that are given. " if many else ""
-    note += "" if at is not None and _all_named(found, at) else "What is not named is in the middle of its range."
+    all_named = at is not None and set(found.specs) <= set(_named(at).column_names)
+    note += "" if all_named else "What is not named is in the middle of its range."
     return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
 
 
@@ -81,10 +82,6 @@ def _named(at: Any) -> pa.Table:
     if table is None:
         raise ParameterError("at must hold values by name, as {'age': 40}, or be a table with named columns.")
     return table
-
-
-def _all_named(found: Variables, at: Any) -> bool:
-    return set(found.specs) <= set(_named(at).column_names)
 
 
 def setting_of(found: Variables, at: Any) -> Setting:

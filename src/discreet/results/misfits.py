@@ -61,8 +61,8 @@ def _beyond(saved: Results) -> str | None:
     A level may have that of its category's first level taken off, so coefficients are at most twice as large as theta.
     """
     certificate = saved.certificate
-    if (why := _other_link(saved)) is not None:
-        return why
+    if certificate.events[-1].link not in (None, saved.link):
+        return f"what was released is no {saved.kind}"
     own = [event for event in certificate.events if event.coefficients]
     if own and tuple(name for name in own[-1].regressors if name in saved.names) != saved.names:
         return "the regressors of the model are not in the order of those that were released"
@@ -81,12 +81,6 @@ def _beyond(saved: Results) -> str | None:
     return None
 
 
-def _other_link(saved: Results) -> str | None:
-    """Return the reason that a model has another link than its release, if it has."""
-    link = saved.certificate.events[-1].link
-    return None if link in (None, saved.link) else f"what was released is no {saved.kind}"
-
-
 def _differs(saved: Results) -> str | None:
     """Say how a model or its standard errors differ from those of its released values, if they do.
 
@@ -94,8 +88,7 @@ def _differs(saved: Results) -> str | None:
     """
     if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
-    why = _other_errors(saved)
-    return _other_coefficients(saved) if why is None else why
+    return _other_errors(saved) or _other_coefficients(saved)
 
 
 def _other_errors(saved: Results) -> str | None:

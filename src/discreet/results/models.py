@@ -15,9 +15,8 @@ from discreet.core.old_keywords import old_attribute, renamed, tell_renamed
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.released.certificate import Certificate
-from discreet.released.equations import normal_equations
+from discreet.released.equations import likelihood_of, noise_aware_solution, normal_equations, posterior_of
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
 from discreet.released.units import column_of, user_units
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise

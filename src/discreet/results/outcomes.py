@@ -85,8 +85,10 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
 
 def _strongest(fitted: Fitted, level: float, most: int) -> list[tuple[str, ...]]:
     """Return the coefficients with the smallest p-values; without p-values, the largest ones."""
-    columns = {key: part for key, part in _columns(fitted, level).items() if key != "privacy_noise"}
-    if any(isinstance(part, Unavailable) for part in columns.values()):
+    whole = _columns(fitted, level)
+    del whole["privacy_noise"]
+    columns = {key: part for key, part in whole.items() if not isinstance(part, Unavailable)}
+    if len(columns) < len(whole):
         order = np.argsort(-np.abs(fitted.coef), axis=None)[:most]
         places = [np.unravel_index(i, fitted.coef.shape) for i in order]
         return [(fitted.targets[j], fitted.names[i], number(float(fitted.coef[j, i])), *[""] * 7) for j, i in places]

@@ -28,7 +28,7 @@ from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
 from discreet.results.fitted import Fitted
 from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
-from discreet.results.inference import ESTIMANDS, OLD_FILE, Estimand, infer, shown_rows
+from discreet.results.inference import ESTIMANDS, OLD_FILE, Estimand, infer
 from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
@@ -417,7 +417,8 @@ def results(
     `theta`: the coefficients of one outcome; or those of several, a column for each.
     `raw`: the equations that standard errors of several outcomes come from, where e was changed since.
     """
-    certificate, rows, cited = released.certificate, shown_rows(released, e), Later(lambda: released.digest)
+    certificate, cited = released.certificate, Later(lambda: released.digest)
+    rows = e.n if released.domain.unit.plain else released.rows()  # of weighted rows, their total weight
     names = tuple(name for name in e.names if name != CONSTANT)
     inference: Later[Inference | Unavailable]
     if theta.ndim == 2:

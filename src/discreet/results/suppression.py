@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -46,15 +46,14 @@ def _told(columns: Sequence[str], still: Bools, at: Sequence[int]) -> str:
     """
     if not at:
         return "There are too few rows for this epsilon. More rows or a larger epsilon help."
-    names = _once(columns[i] for i in at if still[i])
-    if names:
+    if names := list(dict.fromkeys(columns[i] for i in at if still[i])):
         verb, they, it = ("varies", "it is", "it") if len(names) == 1 else ("vary", "they are", "them")
         return (
             f"{_joined(names)} {verb} too little within the declared bounds to be told from noise: {they} nearly "
             "constant, or the bounds are far too wide. Tighter bounds, more rows or a larger epsilon help, or a model "
             f"without {it}."
         )
-    names = _once(columns[i] for i in at)
+    names = list(dict.fromkeys(columns[i] for i in at))
     if len(names) == 1:
         return (
             f"{names[0]} is nearly determined by the other features. Leave one of them out, or give more rows or a "
@@ -71,10 +70,6 @@ def _vary_hardly(e: NormalEquations) -> Bools:
     units = np.linalg.solve(e.rotation, np.eye(len(e.S)))
     hardly: Bools = squares < _HARDLY * e.s_xx * np.einsum("ij,ij->j", units, units)
     return hardly
-
-
-def _once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _joined(names: Sequence[str]) -> str:

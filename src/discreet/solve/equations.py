@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -68,15 +69,10 @@ class NormalEquations:
 
     def one(self, j: int) -> NormalEquations:
         """Return the equations of one outcome."""
-        squares = None if self.squares is None else self.squares[[j]]
+        parts = {name: getattr(self, name) for name in ("squares", "score_products", "s_score_products", "tails")}
+        own: dict[str, Any] = {name: None if x is None else x[[j]] for name, x in parts.items()}
         offset = None if self.offset is None else self.offset[:, [j]]
-        one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
-        score_products, s_score_products, tails = (
-            None if x is None else x[[j]] for x in (self.score_products, self.s_score_products, self.tails)
-        )
-        return replace(
-            one, offset=offset, score_products=score_products, s_score_products=s_score_products, tails=tails
-        )
+        return replace(self, targets=(self.targets[j],), V=self.V[:, [j]], s_V=self.s_V[[j]], offset=offset, **own)
 
     def of_residuals(self) -> NormalEquations:
         """Return the equations of the residuals from the offset, as they were released; the same without an offset."""

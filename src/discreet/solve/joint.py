@@ -29,7 +29,7 @@ from discreet.core.threads import one_thread
 from discreet.domain import CONSTANT
 from discreet.privacy.values import ReleasedStage
 from discreet.solve.location import Hypothesis, Location
-from discreet.solve.noise_aware import HIDDEN, LARGEST_HIDDEN, denoise
+from discreet.solve.noise_aware import HIDDEN, denoise, hidden_floors
 from discreet.solve.outcome import shares
 
 _VARIANCES = np.geomspace(0.003, 1e4, 14)
@@ -260,8 +260,7 @@ def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
     """Return S with its eigenvalues denoised, and with each of the floors under them, as in `noise_aware`."""
     l, Q = np.linalg.eigh(S)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
-    floors = np.minimum(HIDDEN * sd * math.sqrt(len(a) / 2), LARGEST_HIDDEN * a.sum())
-    return tuple((Q * np.maximum(a, floor)) @ Q.T for floor in floors)
+    return tuple((Q * np.maximum(a, floor)) @ Q.T for floor in hidden_floors(a, sd))
 
 
 def _inverse(P: Floats) -> Floats:

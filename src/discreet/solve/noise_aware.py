@@ -40,7 +40,7 @@ _ENERGIES = np.logspace(-3, 0, 13)
 HIDDEN = np.array([0.0, 0.25, 0.5])
 """The grid of f, in units of s_xx sqrt(d/2), above which an eigenvalue stands out from the noise of S."""
 
-LARGEST_HIDDEN = 0.6
+_LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
 _DOUBT = 1 / 4
@@ -158,7 +158,7 @@ class _EigenDirections:
         r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
         tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
         w = sigma2 * a + s_xy**2
-        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
+        floors = hidden_floors(a, s_xx)
         variances, shrinks = [], []
         for f in floors:
             raised = np.maximum(a, f)
@@ -167,6 +167,12 @@ class _EigenDirections:
             shrinks.append(raised * tau / variances[-1])
         rows = np.reshape(variances, (-1, d)), np.reshape(shrinks, (-1, d)), np.repeat(floors, tau.size)
         return _Grid(*rows, np.tile(tau.ravel(), len(floors)), np.tile(sigma2.ravel(), len(floors)))
+
+
+def hidden_floors(a: Floats, s_xx: float) -> Floats:
+    """Return the floors that eigenvalues of X'X may have where the noise of S hides them, from denoised ones."""
+    floors: Floats = np.minimum(HIDDEN * s_xx * math.sqrt(len(a) / 2), _LARGEST_HIDDEN * a.sum())
+    return floors
 
 
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741

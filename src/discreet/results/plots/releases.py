@@ -116,8 +116,7 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
             own = found.coef[moved], places[moved]
             axes.plot(*own, "D", mfc="white", mec=INK, ms=4, zorder=4, label="coef, for predictions")
         _finish(figure, axes, found, results)
-        why = found.ends if isinstance(found.ends, Unavailable) else None
-        if why is not None:
+        if isinstance(why := found.ends, Unavailable):
             note(figure, f"Intervals are {why}: {why.reason}")
     return figure  # type: ignore[no-any-return]
 
@@ -338,8 +337,8 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
         axes.set_xlabel(_effect_axis(comparison.a) if alike else "effect on each outcome over the declared range")
         _few_ticks(axes)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
-        missing = [short(label) for (label, _), found in zip(comparison.models, pair, strict=True) if not _known(found)]
-        if missing:
+        found_ends = zip(comparison.names, (found.ends for found in pair), strict=True)
+        if missing := [short(label) for label, ends in found_ends if isinstance(ends, Unavailable)]:
             note(figure, f"No intervals for {' and '.join(missing)}: the summary says why.")
     return figure  # type: ignore[no-any-return]
 
@@ -351,10 +350,6 @@ def _common_ranges(comparison: Comparison) -> dict[str, tuple[float, float]]:
         specs = Variables(fitted.certificate.domain, fitted.names).specs
         found |= {name: spec.bounds for name, spec in specs.items() if spec.bounds}
     return found
-
-
-def _known(found: Effects) -> bool:
-    return not isinstance(found.ends, Unavailable)
 
 
 def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
