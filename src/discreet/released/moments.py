@@ -131,12 +131,8 @@ class ReleasedMoments:
     def equations(self, target: str, features: Sequence[str] | None = None) -> NormalEquations:
         """Return the noisy normal equations of one outcome on some features.
 
-        Parameters
-        ----------
-        target : str
-            The outcome: a numeric column, or one level of a category.
-        features : sequence of str, optional
-            The regressors; all released columns but the outcome's by default.
+        `target`: the outcome: a numeric column, or one level of a category.
+        `features`: the regressors; all released columns but the outcome's by default.
         """
         return normal_equations(self, [target], features)
 

@@ -138,25 +138,17 @@ def check(what: Any, *, key: str | Path | None = None, signature: str | Path | N
     (True, ["noise on X'X, X'y", 'epsilon of all events'])
     """
     if isinstance(what, str | Path | Document):
-        return _check_file(Document.of(what), key, signature)
+        document = Document.of(what)
+        saved, found = check_file(document)
+        verdict = signing.verify(document, key, signature)
+        if key is not None or verdict.status == "forged":
+            found.append(Finding("signature", verdict.status == "verified", verdict.words))
+        return CheckReport(tuple(found), saved.certificate, verdict)
     if key is not None or signature is not None:
         raise ParameterError("Files are signed, objects are not: give the path of the file, or leave out key=.")
-    held = what if isinstance(what, Certificate | Saved | ReleasedModel) else _released(what)
-    if isinstance(held, Certificate):
-        return CheckReport(tuple(held.check()), held)
-    return CheckReport(tuple(check_saved(held)), held.certificate)
-
-
-def _released(estimator: Any) -> Saved | ReleasedModel:
-    held = getattr(estimator, "release_", None)
+    if isinstance(what, Certificate):
+        return CheckReport(tuple(what.check()), what)
+    held = what if isinstance(what, Saved | ReleasedModel) else getattr(what, "release_", None)
     if not isinstance(held, Saved | ReleasedModel):
         raise ParameterError("check takes the path of a file, a release, a model, a certificate or a fitted estimator.")
-    return held
-
-
-def _check_file(document: Document, key: str | Path | None, signature: str | Path | None) -> CheckReport:
-    saved, found = check_file(document)
-    verdict = signing.verify(document, key, signature)
-    if key is not None or verdict.status == "forged":
-        found.append(Finding("signature", verdict.status == "verified", verdict.words))
-    return CheckReport(tuple(found), saved.certificate, verdict)
+    return CheckReport(tuple(check_saved(held)), held.certificate)

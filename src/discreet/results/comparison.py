@@ -80,7 +80,9 @@ class Comparison(Summarised):
     @property
     def shared(self) -> tuple[str, ...]:
         """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
-        return tuple(name for name in self.a.coefficients if name in self.b.coefficients and self._alike(name))
+        a, b = self.a, self.b
+        both = [name for name in a.coefficients if name in b.coefficients and a.unit(name) == b.unit(name)]
+        return tuple(name for name in both if _reference(a, name) == _reference(b, name))
 
     @property
     def difference(self) -> Series | Unavailable:
@@ -146,9 +148,6 @@ class Comparison(Summarised):
         variances = np.array([fitted.known("std_err")[name] ** 2 for _, fitted in self.models])
         dfs = np.array([_degrees(fitted, name) for _, fitted in self.models])
         return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
-
-    def _alike(self, name: str) -> bool:
-        return self.a.unit(name) == self.b.unit(name) and _reference(self.a, name) == _reference(self.b, name)
 
     @property
     def together(self) -> float | None:

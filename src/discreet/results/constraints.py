@@ -44,12 +44,7 @@ class Constraints(NamedTuple):
 def constraints(said: Any, names: Sequence[str]) -> Constraints:
     """Read statements about coefficients.
 
-    Parameters
-    ----------
-    said : str, sequence of str, or array
-        Statements; or weights, one for each coefficient; or a matrix of them, a row for each sum.
-    names : sequence of str
-        The coefficients.
+    `said`: statements; or weights, one for each coefficient; or a matrix of them, a row for each sum.
 
     Examples
     --------

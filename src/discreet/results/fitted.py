@@ -24,7 +24,6 @@ from discreet.results.inference import JointInference
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
-from discreet.results.spread import OutcomeSpread
 from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
@@ -68,7 +67,10 @@ class Fitted(Numbers, Summarised):
     def estimand(self) -> str:
         """The population quantity that the coefficients estimate."""
         if not self.family.linear or any(event.minimises for event in self.certificate.events):
-            return self._perturbed_estimand
+            fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
+            if isinstance(self.inference, Unavailable):
+                return f"the penalised {fit}; the penalty draws coefficients towards zero"
+            return f"the {fit}, where rows far from the others count less"
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
         text = "the best linear fit to the population with every column clipped to its bounds"
@@ -82,13 +84,6 @@ class Fitted(Numbers, Summarised):
             else:
                 text += ", where rows far from the others count less and far residuals are cut"
         return text
-
-    @property
-    def _perturbed_estimand(self) -> str:
-        fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
-        if isinstance(self.inference, Unavailable):
-            return f"the penalised {fit}; the penalty draws coefficients towards zero"
-        return f"the {fit}, where rows far from the others count less"
 
     @abstractmethod
     def unit(self, *name: str) -> str:
@@ -280,24 +275,18 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
 
 
 def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
-    """Return residual standard deviation and R-squared, or the dispersion of counts."""
-    if fitted.family.linear:
-        told = _spread(found.spread, fitted.unit(CONSTANT), level)
-        return dict(zip(("Residual sd", "R-squared"), told, strict=True))
-    ratio = fitted.dispersion
-    if isinstance(ratio, Unavailable):
-        return {}
-    return {"Dispersion": f"{number(ratio)}: {fitted.family.words.dispersion}"}
-
-
-def _spread(spread: OutcomeSpread | Unavailable, unit: str, level: float) -> tuple[str, str]:
-    """The residual sd and R^2 with their intervals."""
+    """Return residual standard deviation and R-squared with their intervals, or the dispersion of counts."""
+    spread, ratio, words = found.spread, fitted.dispersion, fitted.family.words
+    if not fitted.family.linear:
+        return {} if isinstance(ratio, Unavailable) else {"Dispersion": f"{number(ratio)}: {words.dispersion}"}
     if isinstance(spread, Unavailable):
-        return str(spread), str(spread)
+        return {"Residual sd": str(spread), "R-squared": str(spread)}
     (low, high), (least, most) = spread.sigma_interval(level), spread.explained_interval(level)
-    ends = f"{100 * level:g} % interval"
-    sd = f"{number(spread.sigma)} {unit}".strip() + f" ({ends} {number(low)} to {number(high)})"
-    return sd, f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})"
+    ends, sd = f"{100 * level:g} % interval", f"{number(spread.sigma)} {fitted.unit(CONSTANT)}".strip()
+    return {
+        "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
+        "R-squared": f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})",
+    }
 
 
 def _notes(fitted: Fitted, moved: bool) -> list[str]:

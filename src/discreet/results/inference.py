@@ -355,12 +355,15 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Jo
         return TOO_WIDE
     unit = released.domain.unit
     fit = debiased(e.of_residuals().rotated(), alike=unit.plain)
+    sampling: Floats | Unavailable = NO_SQUARES if fit.sampling is None else fit.sampling
+    if not unit.plain and e.score_products is None:
+        sampling = CLUSTERED
     return inferred(
         released,
         e,
         fit,
         units,
-        sampling=_sampling(e, fit, plain=unit.plain),
+        sampling=sampling,
         privacy=fit.privacy,
         tails=0.0 if e.tails is None else e.tails.item(),
         df=max(e.n / unit.most - e.d, 1.0),
@@ -403,10 +406,3 @@ def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference 
     if facts is None or "tilt" in facts:
         return OLD_FILE
     return JointInference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
-
-
-def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
-    """Return the sampling covariance; with weights or repeated persons it needs the scores of persons (clustered)."""
-    if not plain and e.score_products is None:
-        return CLUSTERED
-    return NO_SQUARES if fit.sampling is None else fit.sampling

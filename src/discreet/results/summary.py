@@ -25,20 +25,9 @@ class Summary:
 
     Invisible characters are escaped once, here, so every way to show a summary is safe.
 
-    Parameters
-    ----------
-    title : str
-        The title.
-    facts : tuple of (label, text)
-        Facts about the whole.
-    columns : tuple of str
-        Headings; the first is that of the names.
-    rows : tuple of tuples of str
-        One cell a column.
-    notes : tuple of str
-        Notes for the reader.
-    keys : int
-        Number of leading columns that identify a row; they are repeated in each part of a divided table.
+    `columns`: headings; the first is that of the names.
+    `rows`: one cell a column.
+    `keys`: number of leading columns that identify a row; they are repeated in each part of a divided table.
 
     Examples
     --------

@@ -137,11 +137,6 @@ def path_plot(results: PenalisedResults) -> Figure:
     Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level of
     a category), so all have the outcome's unit. Drawing it costs no privacy: it is computed from the release.
 
-    Parameters
-    ----------
-    results : PenalisedResults
-        A fitted ridge, lasso or elastic net.
-
     Examples
     --------
     >>> from discreet import DPLasso

@@ -87,13 +87,6 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
     (`discreet.results.effects`); levels of a category are compared with its first. On the right stands the coefficient
     itself, where one makes the effect.
 
-    Parameters
-    ----------
-    results : Results
-        A fitted model.
-    level : float
-        The level of the intervals.
-
     Examples
     --------
     >>> import numpy as np
@@ -192,13 +185,7 @@ def _step(found: Effects) -> float:
 
 
 def budget_plot(certificate: Certificate) -> Figure:
-    """The share of mu^2 that each released statistic takes; mu^2 is what adds up over releases.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of a release.
-    """
+    """The share of mu^2 that each released statistic takes; mu^2 is what adds up over releases."""
     shares = budget_shares(certificate)
     with style():
         figure, axes = canvas(0.75 + 0.34 * max(len(shares), 1))
@@ -238,13 +225,7 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
 
 
 def noise_plot(released: ReleasedMoments) -> Figure:
-    """The size of each released number in sds of its noise; what lies left of the line could be noise alone.
-
-    Parameters
-    ----------
-    released : ReleasedMoments
-        A release.
-    """
+    """The size of each released number in sds of its noise; what lies left of the line could be noise alone."""
     sizes = signal_to_noise(released)
     with style():
         figure, axes = canvas(1.0 + 0.5 * max(len(sizes), 1))
@@ -307,15 +288,7 @@ def _hidden(values: Floats) -> str:
 
 
 def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
-    """Two models' coefficients with their intervals, each times one declared range for both.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Two models side by side.
-    level : float
-        The level of the intervals.
-    """
+    """Two models' coefficients with their intervals, each times one declared range for both."""
     level = checks.fraction("level", level)
     ranges = _common_ranges(comparison)
     pair = [effects(fitted, level, ranges) for _, fitted in comparison.models]
