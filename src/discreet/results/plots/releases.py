@@ -200,16 +200,7 @@ def budget_plot(certificate: Certificate) -> Figure:
 
 
 def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
-    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian.
-
-    Examples
-    --------
-    >>> from discreet import DPLinearRegression
-    >>> given = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1), "stages": 1}
-    >>> model = DPLinearRegression(**given).fit([[0.5]] * 9, [1] * 9)
-    >>> [(name, round(share, 2)) for name, share in budget_shares(model.certificate_)]
-    [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
-    """
+    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian."""
     neighbors = certificate.guarantee.neighbors
     if not all(event.gaussian_sums for event in certificate.events):
         return []
