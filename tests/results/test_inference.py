@@ -179,7 +179,7 @@ def lucky(limit, draws=9000):
 @pytest.mark.more
 def test_intervals_cover_where_only_lucky_releases_have_any(monkeypatch):
     """One release in twenty passes. For one table the truth is its own fit, and errors are only noise."""
-    monkeypatch.setattr(inference, "LARGEST_NOISE", LUCKY)
+    monkeypatch.setattr(JointInference, "largest_noise", LUCKY)
     *passed, truth = lucky(LUCKY)
     noise_only = [replace(found, sampling=0 * found.sampling) for found in passed]
     low, _ = allowed(len(passed), 0.95)
@@ -190,7 +190,7 @@ def test_intervals_cover_where_only_lucky_releases_have_any(monkeypatch):
         return np.sum((ends[:, 0] <= truth[1]) & (truth[1] <= ends[:, 1]))
 
     assert covered(noise_only) >= low
-    monkeypatch.setattr(inference, "LARGEST_NOISE", 1e9)  # as if there had been no limit to pass
+    monkeypatch.setattr(JointInference, "largest_noise", 1e9)  # as if there had been no limit to pass
     assert covered([replace(found) for found in noise_only]) < low
 
 

@@ -14,7 +14,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import DiscreetWarning, FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
 from discreet.results.marginal_inference import infer_many
-from discreet.results.multiplicity import adjust
+from discreet.results.numbers import adjust
 
 mpl.use("Agg")
 

@@ -11,7 +11,7 @@ from discreet import Domain, DPLinearRegression, Results, compare
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
 from discreet.results.boundary_warnings import is_piled
-from discreet.results.inference import LARGEST_NOISE, JointInference
+from discreet.results.inference import JointInference
 from discreet.results.spread import OutcomeSpread
 
 
@@ -72,7 +72,7 @@ def test_what_combines_well_is_told_where_its_parts_are_not(spoiled):
     A[0, [1, 5]] = 1
     A[1, 1] = 1
     noise = spoiled.inference.noise_of(A)
-    assert noise[0] <= LARGEST_NOISE < noise[1]
+    assert noise[0] <= JointInference.largest_noise < noise[1]
     low, high = spoiled.inference.combined(A).interval(0.95)[0]
     assert low < 0.2 < high
     assert high - low < 0.2

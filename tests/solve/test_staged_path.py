@@ -12,7 +12,7 @@ from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression,
 from discreet.domain import CONSTANT
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
-from discreet.released.solution import posterior_of
+from discreet.released.equations import posterior_of
 from discreet.results.models import L1_RATIOS
 from discreet.solve.inclusion import Likelihood
 from discreet.solve.joint import Joint, Normal

@@ -34,8 +34,7 @@ from discreet.recipes.moments import Counted, Fixed, MomentsOnce, one_stage
 from discreet.recipes.noise import StatisticRequest
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.recipes.staged import COVARIANCES, Covariance, Stages
-from discreet.released.equations import normal_equations
-from discreet.released.solution import noise_aware_solution
+from discreet.released.equations import noise_aware_solution, normal_equations
 from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, solve_many
 from discreet.results.private_moments import PrivateMoments

@@ -39,8 +39,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
 from discreet.recipes.staged import Covariance
-from discreet.released.contradictions import contradictions
-from discreet.released.narrowed import unpaid
+from discreet.released.contradictions import contradictions, unpaid
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -58,14 +57,7 @@ class Receipt(FileRecord):
     entry: int
     hash: str
 
-    FIELDS = Fields(
-        "receipt",
-        "",
-        ledger=TEXT("The id of the ledger."),
-        account=TEXT,
-        entry=COUNT,
-        hash=SHA256,
-    )
+    FIELDS = Fields("receipt", "", ledger=TEXT("The id of the ledger."), account=TEXT, entry=COUNT, hash=SHA256)
 
 
 _OPTIONS = ClosedFields(
@@ -278,7 +270,8 @@ class Certificate(FileRecord):
     def words(self) -> str:
         """Return the certificate in plain words, a statement a paragraph."""
         g = self.guarantee
-        facts = [_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS]
+        factor = f"{math.exp(g.epsilon):.3g}" if g.epsilon < 20 else f"e^{g.epsilon:g}"
+        facts = [_PROMISE[g.status].format(g=g, factor=factor), *self._facts(), _LIMITS]
         return "\n".join(map(printable, facts))
 
     def _facts(self) -> list[str]:
@@ -352,7 +345,3 @@ def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     if spent >= (1 - _UNSPENT) * gdp.mu(epsilon=promise.epsilon, delta=promise.delta):
         return None
     return "stages use all that is promised, and those that are listed do not"
-
-
-def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:g}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.core.checks import shown
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
+from discreet.privacy.events.gaussian import Block
 from discreet.recipes.methods import PUBLISHED
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _LEDGER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 
 def contradictions(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Return (what, why) of every contradiction between the entries of a certificate."""
-    for found in (_of_status, _of_intercept, _of_events, _of_rows, _of_origin):
+    for found in (_of_status, _of_intercept, _of_events, _of_origin):
         yield from found(certificate)
 
 
@@ -48,13 +49,9 @@ def _of_intercept(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _of_events(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Check events for values that no table and no noise would give, and for lists that no release has."""
+    """Check events for values that no table and no noise would give, for lists that no release has, and for rows."""
     for event in certificate.events:
         yield from event.contradictions(certificate.rows)
-
-
-def _of_rows(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Check that the declared number of rows is the same in all entries."""
     for event in certificate.events:
         rows = getattr(event, "rows", None)
         if rows is not None and rows != certificate.rows:
@@ -69,3 +66,17 @@ def _of_origin(certificate: Certificate) -> Iterator[tuple[str, str]]:
     for receipt in certificate.receipts:
         if not (_LEDGER.fullmatch(receipt.ledger) and _HASH.fullmatch(receipt.hash) and receipt.account):
             yield "ledger", "it names no entry of a ledger: an id, an account or a hash is none"
+
+
+def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> str | None:
+    """Return the reason that listed counts cannot have narrowed the declared bounds to the domain's, if they cannot."""
+    if declared is None:
+        return None
+    counted = {name for block in blocks if block.statistic == "counts" for name in block.columns}
+    changed = [name for name, column in domain.columns.items() if declared.columns[name] != column]
+    if free := [name for name in changed if name not in counted]:
+        return f"{', '.join(map(repr, free))}: no noisy counts are listed that could have narrowed them"
+    rest = declared.with_columns(domain.columns)
+    if rest != domain or not all(domain.columns[name].is_narrowed(declared.columns[name]) for name in changed):
+        return "they are not inside those that were declared"
+    return None

@@ -1,4 +1,4 @@
-"""Noisy normal equations from released tables of products.
+"""Noisy normal equations from released tables of products, and posteriors of their coefficients.
 
 Where a release holds every level of a category, it holds some sums twice: with the constant, and as the total over the
 levels. All of them are used: the released coordinates are z = L x, x the regressors, so X'X and X'Y are fitted to Z'Z
@@ -21,6 +21,9 @@ from discreet.domain.levels import every_level, lift, model_design
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.privacy.values import ReleasedStage
 from discreet.solve.equations import NormalEquations, fitted
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint
+from discreet.solve.noise_aware import Posterior, noise_aware, posterior
 from discreet.solve.tails import tail
 from discreet.statistics.scores import ScoreProducts
 
@@ -138,3 +141,35 @@ def coordinates(
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]
     return z, lift(domain, z, design) if more else None
+
+
+# ---------------------------------------------------------------- posteriors, given one release or all stages
+
+
+def noise_aware_solution(released: ReleasedMoments, e: NormalEquations) -> Floats:
+    """Return the posterior mean of the coefficients of the mapped columns, a column for each outcome."""
+    if not released.stages:
+        return noise_aware(e)
+    return np.column_stack([_joint(released, e.one(j)).mean for j in range(len(e.targets))])
+
+
+def posterior_of(released: ReleasedMoments, e: NormalEquations) -> Posterior | Joint:
+    """Return the posterior of one outcome's coefficients."""
+    return _joint(released, e) if released.stages else posterior(e)
+
+
+def likelihood_of(released: ReleasedMoments, e: NormalEquations) -> Likelihood:
+    """Return the likelihood of one outcome's coefficients, without their prior."""
+    if released.stages and not released.mean_alone:
+        return Likelihood.of_stages(_joint(released, e))
+    return Likelihood.of_equations(e)
+
+
+def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
+    """Return the posterior given all stages; for some of the regressors, the projection of the posterior for all."""
+    geometry = released.geometry
+    whole = geometry.posterior(released.stages, e.target)
+    full, K = model_design(released.domain, geometry.design)
+    lifted = whole.lifted(K, fitted(K, np.eye(len(K))))
+    at = [full.index(name) for name in e.names]
+    return lifted if at == list(range(len(full))) else lifted.of_some(at)

@@ -32,11 +32,7 @@ from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
 
 _FIELDS = DocumentFields(
-    "release",
-    "Noisy statistics that models are fitted to.",
-    VERSIONS,
-    certificate=record(Certificate),
-    values=VALUES,
+    "release", "Noisy statistics that models are fitted to.", VERSIONS, certificate=record(Certificate), values=VALUES
 )
 
 
@@ -44,14 +40,7 @@ _FIELDS = DocumentFields(
 class BlockValues:
     """The values of a released block, found by name.
 
-    Parameters
-    ----------
-    block : Block
-        The released block.
-    array : array
-        Its values, for all rows of the table.
-    sds : tuple of float
-        Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
+    `sds`: noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
     """
 
     block: Block
@@ -85,13 +74,8 @@ class BlockValues:
 class ReleasedMoments:
     """Noisy moments with their certificate; `discreet.PrivateMoments` adds the models that can be fitted to them.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The promise, and the events that were released.
-    values : tuple of tuples of GridValues
-        For each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix, or all
-        values of another.
+    `values`: for each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix,
+        or all values of another.
     """
 
     certificate: Certificate
@@ -147,12 +131,8 @@ class ReleasedMoments:
     def equations(self, target: str, features: Sequence[str] | None = None) -> NormalEquations:
         """Return the noisy normal equations of one outcome on some features.
 
-        Parameters
-        ----------
-        target : str
-            The outcome: a numeric column, or one level of a category.
-        features : sequence of str, optional
-            The regressors; all released columns but the outcome's by default.
+        `target`: the outcome: a numeric column, or one level of a category.
+        `features`: the regressors; all released columns but the outcome's by default.
         """
         return normal_equations(self, [target], features)
 
@@ -214,7 +194,9 @@ class ReleasedMoments:
     def check_values(self) -> None:
         """Refuse values that do not fit the certificate's blocks, or are on another grid than that of their noise."""
         _ = self.arrays, [stage.arrays for stage in self.stages]
-        self._check_grids()
+        held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
+        if any([part.exponent for part in parts] != [power for _, power in block.noise] for block, parts in held):
+            raise ValueError("the grid does not fit the noise")
 
     @cached_property
     def digest(self) -> str:
@@ -228,13 +210,6 @@ class ReleasedMoments:
         g = self.certificate.guarantee
         promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
         return f"{type(self).__name__}({len(self.domain.columns)} columns, {promise})"
-
-    def _check_grids(self) -> None:
-        """Refuse values on another grid than that of the stated noise."""
-        held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
-        for block, parts in held:
-            if [part.exponent for part in parts] != [exponent for _, exponent in block.noise]:
-                raise ValueError("the grid does not fit the noise")
 
     @cached_property
     def _tables(self) -> tuple[BlockValues, ...]:

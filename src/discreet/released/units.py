@@ -45,18 +45,10 @@ class UserUnits:
 def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
     """Return the line from the solution of released normal equations to the user's units.
 
-    Parameters
-    ----------
-    released : ReleasedMoments
-        The release.
-    e : NormalEquations
-        Its equations.
-    unclip : bool
-        Whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
+    `unclip`: whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
     """
     (target,), domain = e.targets, released.domain
-    outcome = domain.map(column_of(domain, target))
-    units = UserUnits(*_line(domain, e.names, outcome), outcome[1])
+    units = design_units(domain, e.names, domain.map(column_of(domain, target)))
     return unclipped(released, target, units) if unclip else units
 
 
@@ -83,7 +75,12 @@ def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, F
 
 def design_units(domain: Domain, design: Sequence[str], outcome: tuple[float, float] = (0.0, 1.0)) -> UserUnits:
     """Return the line from coefficients of mapped columns to the user's units, for an outcome c_y + h_y eta."""
-    return UserUnits(*_line(domain, design, outcome), outcome[1])
+    places, (c_y, h_y), constant = domain.indices(design), outcome, design[0] == CONSTANT
+    c, h = domain.centre[places], domain.half[places]
+    slopes = np.diag(h_y / h)
+    T = np.vstack([-(c @ slopes), slopes[1:] if constant else slopes])
+    T[0, 0] += h_y if constant else 0.0
+    return UserUnits(T, np.concatenate([[c_y], np.zeros(len(T) - 1)]), h_y)
 
 
 def in_user_units(
@@ -91,17 +88,6 @@ def in_user_units(
 ) -> tuple[Floats, float]:
     """Return coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
     return design_units(domain, design, outcome).params(theta)
-
-
-def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:
-    places = domain.indices(design)
-    c, h = domain.centre[places], domain.half[places]
-    c_y, h_y = outcome
-    slopes = np.diag(h_y / h)
-    constant = design[0] == CONSTANT
-    T = np.vstack([-(c @ slopes), slopes[1:] if constant else slopes])
-    T[0, 0] += h_y if constant else 0.0
-    return T, np.concatenate([[c_y], np.zeros(len(T) - 1)])
 
 
 def column_of(domain: Domain, name: str) -> str:

@@ -65,15 +65,12 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     S = c * B @ stage.information(name) @ B.T
     score, s_V = _score(released, prior_of(released), stage, own)
     V = (B @ score)[:, None] + S @ theta
-    e = NormalEquations(
-        tuple(full), (name,), (S + S.T) / 2, V, None, c * stage.sd("information"), np.array([s_V]), None, rows, L=L
-    )
+    noise = c * stage.sd("information"), np.array([s_V]), None
+    e = NormalEquations(tuple(full), (name,), (S + S.T) / 2, V, None, *noise, rows, L=L, offset=theta)
     if not stage.holds(ScoreProducts.name):
-        return replace(e, offset=theta)
-    score_products = b**2 * (B @ stage.score_products(name) @ B.T)[None]
-    return replace(
-        e, offset=theta, score_products=score_products, s_score_products=np.array([b**2 * stage.sd(ScoreProducts.name)])
-    )
+        return e
+    score_products, sd = b**2 * (B @ stage.score_products(name) @ B.T)[None], b**2 * stage.sd(ScoreProducts.name)
+    return replace(e, score_products=score_products, s_score_products=np.array([sd]))
 
 
 def _score(

@@ -25,25 +25,16 @@ def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
     ends = [("upper", high, counts[::-1])]
     if low != 0:  # many outcomes are 0 and cannot be less
         ends.append(("lower", low, counts))
-    return tuple(_told(target, side, number(end)) for side, end, own in ends if is_piled(own, block.sd))
+    return tuple(
+        f"Many values of {target} lie at its {side} bound, {number(end)}. If others were cut off there, coefficients "
+        "are too small: release again with wider bounds, if people can have such values."
+        for side, end, own in ends
+        if is_piled(own, block.sd)
+    )
 
 
 def is_piled(counts: Floats, sd: float) -> bool:
-    """Whether there is a pile in the first of some counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_piled(np.array([300.0, 100.0, 90.0, 80.0]), 5.0), is_piled(np.array([300.0, 0.0, 0.0, 300.0]), 5.0)
-    (True, False)
-    """
+    """Whether there is a pile in the first of some counts."""
     first, second = float(counts[0]), float(counts[1])
     clear = first - second > _SURE * sd * 2**0.5 and second > _SURE * sd
     return clear and first > _TIMES * second and first > _LEAST * float(counts.sum())
-
-
-def _told(target: str, side: str, end: str) -> str:
-    return (
-        f"Many values of {target} lie at its {side} bound, {end}. If others were cut off there, coefficients "
-        "are too small: release again with wider bounds, if people can have such values."
-    )

@@ -13,16 +13,16 @@ from discreet.core.files import KINDS, Document, Source, read_document
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.base import Finding
 from discreet.released.certificate import Certificate
+from discreet.results.documents import FORMAT_VERSIONS
 from discreet.results.released_model import ReleasedModel
 from discreet.results.saved import Saved, check_file, check_saved, load_saved
-from discreet.results.summary import Summary, promise
+from discreet.results.summary import Summarised, Summary, promise
 
-_HELD = ("release", "model", "results", "many results")
 _PLAN_VERSIONS = (1,)
 
 
 @dataclass(frozen=True, repr=False)
-class CheckReport:
+class CheckReport(Summarised):
     """The findings of a check. Its truth value is `ok`, and it prints as a table.
 
     Parameters
@@ -77,14 +77,6 @@ class CheckReport:
         signature = None if self.signature is None else vars(self.signature)
         return told | {"epsilon": epsilon, "findings": findings, "signature": signature}
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
 
 def load(path: Source) -> Saved | dict[str, Any]:
     """Load a saved document of the kind that the file states.
@@ -112,7 +104,7 @@ def load(path: Source) -> Saved | dict[str, Any]:
     ['PrivateMoments', 'Results']
     """
     document = Document.of(path)
-    if document.kind in _HELD:
+    if document.kind == "release" or document.kind in FORMAT_VERSIONS:
         return load_saved(document)
     if document.kind == "plan":
         return read_document(document, "plan", _PLAN_VERSIONS)
@@ -146,25 +138,17 @@ def check(what: Any, *, key: str | Path | None = None, signature: str | Path | N
     (True, ["noise on X'X, X'y", 'epsilon of all events'])
     """
     if isinstance(what, str | Path | Document):
-        return _check_file(Document.of(what), key, signature)
+        document = Document.of(what)
+        saved, found = check_file(document)
+        verdict = signing.verify(document, key, signature)
+        if key is not None or verdict.status == "forged":
+            found.append(Finding("signature", verdict.status == "verified", verdict.words))
+        return CheckReport(tuple(found), saved.certificate, verdict)
     if key is not None or signature is not None:
         raise ParameterError("Files are signed, objects are not: give the path of the file, or leave out key=.")
-    held = what if isinstance(what, Certificate | Saved | ReleasedModel) else _released(what)
-    if isinstance(held, Certificate):
-        return CheckReport(tuple(held.check()), held)
-    return CheckReport(tuple(check_saved(held)), held.certificate)
-
-
-def _released(estimator: Any) -> Saved | ReleasedModel:
-    held = getattr(estimator, "release_", None)
+    if isinstance(what, Certificate):
+        return CheckReport(tuple(what.check()), what)
+    held = what if isinstance(what, Saved | ReleasedModel) else getattr(what, "release_", None)
     if not isinstance(held, Saved | ReleasedModel):
         raise ParameterError("check takes the path of a file, a release, a model, a certificate or a fitted estimator.")
-    return held
-
-
-def _check_file(document: Document, key: str | Path | None, signature: str | Path | None) -> CheckReport:
-    saved, found = check_file(document)
-    verdict = signing.verify(document, key, signature)
-    if key is not None or verdict.status == "forged":
-        found.append(Finding("signature", verdict.status == "verified", verdict.words))
-    return CheckReport(tuple(found), saved.certificate, verdict)
+    return CheckReport(tuple(check_saved(held)), held.certificate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from discreet.results.numbers import json_ready
 from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 from discreet.results.series import ends, series
-from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
+from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ UNKNOWN_RELEASE = Unavailable(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Summarised):
     """Two models side by side, and the differences B - A of the coefficients they share.
 
     *When a difference has an interval.* Two releases have noise that was drawn independently, so the privacy parts of
@@ -80,7 +80,9 @@ class Comparison:
     @property
     def shared(self) -> tuple[str, ...]:
         """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
-        return tuple(name for name in self.a.coefficients if name in self.b.coefficients and self._alike(name))
+        a, b = self.a, self.b
+        both = [name for name in a.coefficients if name in b.coefficients and a.unit(name) == b.unit(name)]
+        return tuple(name for name in both if _reference(a, name) == _reference(b, name))
 
     @property
     def difference(self) -> Series | Unavailable:
@@ -147,9 +149,6 @@ class Comparison:
         dfs = np.array([_degrees(fitted, name) for _, fitted in self.models])
         return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
 
-    def _alike(self, name: str) -> bool:
-        return self.a.unit(name) == self.b.unit(name) and _reference(self.a, name) == _reference(self.b, name)
-
     @property
     def together(self) -> float | None:
         """The exact epsilon of both releases for people in both of them, at the larger delta; None if there is none."""
@@ -164,17 +163,52 @@ class Comparison:
 
     def differs(self) -> list[str]:
         """Describe how the models differ, apart from their numbers."""
-        return _differences(self)
+        (A, a), (B, b) = self.models
+        found = []
+        if a.target != b.target:
+            found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
+        if len(_estimands(self)) > 1:
+            found.append("The intervals are about different fits: see the estimand in each model's own summary.")
+        if a.kind != b.kind:
+            found.append(f"Kind: {a.kind} in {A}, {b.kind} in {B}.")
+        if a.model != b.model:
+            found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
+        for name, mine, other in ((A, a, b), (B, b, a)):
+            if only := ", ".join(own for own in mine.coefficients if own not in other.coefficients):
+                found.append(f"Only in {name}: {only}. Coefficients of the other model do not hold these equal.")
+        shared = self.shared
+        if unlike := ", ".join(name for name in a.coefficients if name in b.coefficients and name not in shared):
+            found.append(f"In other units, or against another first level: {unlike}. They have no difference.")
+        return found + _bounds(self)
 
     # ---------------------------------------------------------------- tables
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table of both models and their difference."""
-        return _summary(self, checks.fraction("level", level))
+        level = checks.fraction("level", level)
+        (A, a), (B, b) = self.models
+        percent = f"{100 * level:g} % interval"
+        columns = ("", A, f"{A} {percent}", B, f"{B} {percent}", f"{B} - {A}", "std err", percent, "unit")
+        values = _values(self, level)
+        absent = [(column, "not in it" if i in (0, 2) else "") for i, column in enumerate(values)]
+        rows = [(name, *(_cell(*one, name) for one in absent), _unit(self, name)) for name in self.coefficients]
+        title = f"{a.target}: {A} and {B}" if a.target == b.target else f"{A} ({a.target}) and {B} ({b.target})"
+        told = Summary(title, tuple(_facts(self)), columns, tuple(rows), tuple(_notes(self, level)))
+        missing = [i for i, column in enumerate(values, 1) if i in (2, 4, 6, 7) and isinstance(column, Unavailable)]
+        return told.without(*missing)  # notes say why
 
     def to_frame(self, level: float = 0.95) -> Any:
         """A pandas frame with one row per coefficient; unavailable numbers are missing."""
-        return _frame(self, checks.fraction("level", level))
+        a, a_pairs, b, b_pairs, difference, errors, pairs = _values(self, checks.fraction("level", level))
+        columns = {"a": a, "b": b, "difference": difference, "std_err": errors}
+        names = self.coefficients
+        table: dict[str, list[Any]] = {"name": list(names)}
+        table |= {key: [_get(values, name) for name in names] for key, values in columns.items()}
+        for key, sides in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
+            found = [_get(sides, name) for name in names]
+            for i, side in enumerate(("low", "high")):
+                table[f"{key}_{side}"] = [None if end is None else end[i] for end in found]
+        return to_pandas(table | {"unit": [_unit(self, name) for name in names]})
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -192,14 +226,6 @@ class Comparison:
         from discreet.results.plots.releases import comparison_plot
 
         return comparison_plot(self, level)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def _fitted(model: Any) -> Any:
@@ -230,12 +256,8 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     pair = [_fitted(model) for model in (a, b)]
     if not all(isinstance(fitted, Results) and not fitted.several for fitted in pair):
         raise ParameterError("compare needs two fitted models: Results, or estimators with results_.")
-    if (
-        isinstance(names, str)
-        or len(names) != 2
-        or not all(isinstance(n, str) and n for n in names)
-        or len({*names}) < 2
-    ):
+    two = not isinstance(names, str) and len(names) == 2 and all(isinstance(name, str) and name for name in names)
+    if not two or len({*names}) < 2:
         raise ParameterError("names must be two different texts, for example ('2024', '2025').")
     return Comparison(pair[0], pair[1], (names[0], names[1]))
 
@@ -272,59 +294,6 @@ def _reference(fitted: Results, name: str) -> Any:
         return None
     own = domain.positions[column_of(domain, name)]
     return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
-
-
-# ---------------------------------------------------------------- as a summary and as a frame
-
-
-def _summary(pair: Comparison, level: float) -> Summary:
-    """The summary of a comparison."""
-    (A, a), (B, b) = pair.models
-    percent = f"{100 * level:g} % interval"
-    columns = ("", A, f"{A} {percent}", B, f"{B} {percent}", f"{B} - {A}", "std err", percent, "unit")
-    values = _values(pair, level)
-    cells = [_cell(column, "not in it" if i in (0, 2) else "") for i, column in enumerate(values)]
-    rows = [(name, *(cell(name) for cell in cells), _unit(pair, name)) for name in pair.coefficients]
-    title = f"{a.target}: {A} and {B}" if a.target == b.target else f"{A} ({a.target}) and {B} ({b.target})"
-    told = Summary(title, tuple(_facts(pair)), columns, tuple(rows), tuple(_notes(pair, level)))
-    missing = [i for i, column in enumerate(values, 1) if i in (2, 4, 6, 7) and isinstance(column, Unavailable)]
-    return told.without(*missing)  # notes say why
-
-
-def _frame(pair: Comparison, level: float) -> Any:
-    """Make a frame with one row per coefficient."""
-    a, a_pairs, b, b_pairs, difference, errors, pairs = _values(pair, level)
-    columns = {"a": a, "b": b, "difference": difference, "std_err": errors}
-    names = pair.coefficients
-    table: dict[str, list[Any]] = {"name": list(names)}
-    table |= {key: [_get(values, name) for name in names] for key, values in columns.items()}
-    for key, sides in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
-        for i, side in enumerate(("low", "high")):
-            found = [_get(sides, name) for name in names]
-            table[f"{key}_{side}"] = [None if end is None else end[i] for end in found]
-    return to_pandas(table | {"unit": [_unit(pair, name) for name in names]})
-
-
-def _differences(pair: Comparison) -> list[str]:
-    """Describe how two models differ, apart from their numbers."""
-    (A, a), (B, b) = pair.models
-    found = []
-    if a.target != b.target:
-        found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
-    if len(_estimands(pair)) > 1:
-        found.append("The intervals are about different fits: see the estimand in each model's own summary.")
-    if a.kind != b.kind:
-        found.append(f"Kind: {a.kind} in {A}, {b.kind} in {B}.")
-    if a.model != b.model:
-        found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
-    for name, mine, other in ((A, a, b), (B, b, a)):
-        only = [regressor for regressor in mine.coefficients if regressor not in other.coefficients]
-        if only:
-            found.append(f"Only in {name}: {', '.join(only)}. Coefficients of the other model do not hold these equal.")
-    unlike = [name for name in a.coefficients if name in b.coefficients and name not in pair.shared]
-    if unlike:
-        found.append(f"In other units, or against another first level: {', '.join(unlike)}. They have no difference.")
-    return found + _bounds(pair)
 
 
 def _bounds(pair: Comparison) -> list[str]:
@@ -372,17 +341,14 @@ def _facts(pair: Comparison) -> list[tuple[str, str]]:
 
 def _notes(pair: Comparison, level: float) -> list[str]:
     kinds = ["coef" if isinstance(fitted.inference, Unavailable) else "debiased" for _, fitted in pair.models]
-    shown = (
-        kinds[0]
-        if kinds[0] == kinds[1]
-        else " and ".join(f"{k} of {n}" for k, n in zip(kinds, pair.names, strict=True))
-    )
+    each = " and ".join(f"{kind} of {name}" for kind, name in zip(kinds, pair.names, strict=True))
+    shown = kinds[0] if kinds[0] == kinds[1] else each
     notes = [f"Shown: {shown}, as each model's own summary explains."]
     for name, fitted in pair.models:
         interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):
             notes.append(f"Intervals of {name} are {interval}: {interval.reason}")
-    notes += _differences(pair)
+    notes += pair.differs()
     errors = pair.errors
     if isinstance(errors, Unavailable):
         notes.append(f"Intervals of differences are {errors}: {errors.reason}")
@@ -400,17 +366,13 @@ def _get(values: Any, name: str) -> Any:
     return None if isinstance(values, Unavailable) else values.get(name)
 
 
-def _cell(values: Any, absent: str) -> Callable[[str], str]:
-    """Return the function that formats a coefficient in a column of the table."""
-
-    def show(name: str) -> str:
-        if isinstance(values, Unavailable):
-            return str(values)
-        value = values.get(name)
-        if value is None:
-            return absent
-        if np.isnan(value).any():
-            return "withheld"
-        return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)
-
-    return show
+def _cell(values: Any, absent: str, name: str) -> str:
+    """Format the number, or the interval, of a coefficient in a column of the table."""
+    if isinstance(values, Unavailable):
+        return str(values)
+    value = values.get(name)
+    if value is None:
+        return absent
+    if np.isnan(value).any():
+        return "withheld"
+    return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)

@@ -44,12 +44,7 @@ class Constraints(NamedTuple):
 def constraints(said: Any, names: Sequence[str]) -> Constraints:
     """Read statements about coefficients.
 
-    Parameters
-    ----------
-    said : str, sequence of str, or array
-        Statements; or weights, one for each coefficient; or a matrix of them, a row for each sum.
-    names : sequence of str
-        The coefficients.
+    `said`: statements; or weights, one for each coefficient; or a matrix of them, a row for each sum.
 
     Examples
     --------
@@ -67,17 +62,13 @@ def constraints(said: Any, names: Sequence[str]) -> Constraints:
     except (TypeError, ValueError, OverflowError):
         weights = np.empty((0, 0, 0))
     if weights.ndim != 2 or weights.shape[1] != len(names) or not len(weights) or not np.isfinite(weights).all():
+        example = f"{' - '.join([*names][-2:])} = 0"
         raise ParameterError(
-            f"Say what is tested, as {_example(names)!r}, or give {len(names)} weights, one for each coefficient: "
+            f"Say what is tested, as {example!r}, or give {len(names)} weights, one for each coefficient: "
             f"{', '.join(names)}; several tests are a matrix of them."
         )
     labels = tuple(_label(row, names) for row in weights)
     return Constraints(labels, weights, np.zeros(len(weights)))
-
-
-def _example(names: Sequence[str]) -> str:
-    """A statement about the last coefficients."""
-    return f"{' - '.join([*names][-2:])} = 0"
 
 
 def _label(weights: Floats, names: Sequence[str]) -> str:

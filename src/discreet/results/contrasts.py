@@ -10,32 +10,20 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
-from discreet.results.estimate import Estimate
 from discreet.results.series import ends, series
-from discreet.results.summary import Summary, number
+from discreet.results.summary import Summarised, Summary, number
+from discreet.results.uncertainty import Estimate
 
 if TYPE_CHECKING:
     from discreet.results.series import DataFrame, Series
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contrasts:
+class Contrasts(Summarised):
     """Named estimates. Unknown numbers are missing; `reason` says why.
 
-    Parameters
-    ----------
-    title : str
-        The title.
-    names : tuple of str
-        The name of each.
-    estimates : tuple of Estimate
-        The estimates.
-    values : tuple of float
-        The value that each is tested against.
-    units : tuple of str
-        The unit of each; empty where it has none.
-    notes : tuple of str
-        Notes for the reader.
+    `values`: the value that each is tested against.
+    `units`: the unit of each; empty where it has none.
     """
 
     title: str
@@ -107,14 +95,6 @@ class Contrasts:
         found = [pick(one, value) for one, value in zip(self.estimates, self.values, strict=True)]
         numbers = [np.nan if isinstance(value, Unavailable) else value for value in found]
         return series(name, self.names, numbers)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def _cell(name: str, value: float) -> str:

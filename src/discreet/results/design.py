@@ -21,14 +21,7 @@ from discreet.errors import DataError
 def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
     """One column for each regressor, in the user's units.
 
-    Parameters
-    ----------
-    X : frame, Arrow table, mapping of columns, or matrix
-        The features by name; or a matrix, or a table, that has one column for each of `names` already.
-    domain : Domain
-        The public facts about the columns.
-    names : sequence of str
-        The regressors: numbers, and levels of categories.
+    `X`: the features by name; or a matrix, or a table, that has one column for each of `names` already.
 
     Examples
     --------

@@ -34,6 +34,7 @@ from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS
 from discreet.results.inference import loaded_inference
 from discreet.results.marginal_inference import MarginalInference
+from discreet.results.uncertainty import Inference
 
 if TYPE_CHECKING:
     from discreet.results.results import Results
@@ -122,22 +123,19 @@ def facts_of(body: dict[str, Any]) -> dict[str, Any]:
     if "target" in facts:
         facts["targets"] = (facts.pop("target"),)
     facts["names"] = regressors(facts["certificate"].domain, facts["names"], facts["targets"])
-    return _REST[body["kind"]](facts, len(facts["names"]))
+    d, kind = len(facts["names"]), body["kind"]
+    return _released(facts, d) if kind == MODEL.kind else _solved(facts, d, several=kind == MANY_RESULTS.kind)
 
 
-def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """Return the facts of a model of several outcomes."""
+def _solved(facts: dict[str, Any], d: int, *, several: bool) -> dict[str, Any]:
+    """Return the facts of a model of one outcome, or of several, that was fitted to a release."""
     told, release, m = facts.pop("inference"), facts.pop("release"), len(facts["targets"])
-    check_shapes(facts, {"coef": (m, d), "intercept": (m,)})
-    found = MarginalInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
-    return facts | {"inference_later": Later.of(found), "release_later": Later.of(release)}
-
-
-def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
-    """Return the facts of a model that was fitted to a release."""
-    told, release = facts.pop("inference"), facts.pop("release")
-    check_shapes(facts, {"coef": (d,)})
-    found = loaded_inference(told, d + 1)
+    check_shapes(facts, {"coef": (m, d), "intercept": (m,)} if several else {"coef": (d,)})
+    found: Inference | Unavailable
+    if several:
+        found = MarginalInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
+    else:
+        found = loaded_inference(told, d + 1)
     return facts | {"inference_later": Later.of(found), "release_later": Later.of(release)}
 
 
@@ -156,9 +154,6 @@ def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
         raise FileFormatError("it is damaged: it lacks standard errors.")
     one = {} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
     return facts | one | {"inference_later": Later.of(told)} | released_facts(certificate, values)
-
-
-_REST = {RESULTS.kind: _solved, MODEL.kind: _released, MANY_RESULTS.kind: _several}
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:

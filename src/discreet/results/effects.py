@@ -48,40 +48,17 @@ class Setting:
         return len(next(iter(self.values.values()), [0]))
 
     def repeated(self, rows: int) -> Setting:
-        """Return the only row, repeated."""
+        """Return the only row, repeated, or all rows if there are as many."""
         return Setting({name: np.broadcast_to(x, (rows, *x.shape[1:])) for name, x in self.values.items()})
-
-    def replaced(self, name: str, to: Floats) -> Setting:
-        """Return the same rows with other values of one variable."""
-        return Setting({**self.values, name: to})
 
     def moved(self, name: str, to: Floats) -> Setting:
         """Move one variable to the rows of `to`, values or shares, and keep the others."""
-        return self.repeated(len(to)).replaced(name, to)
+        return Setting({**self.repeated(len(to)).values, name: to})
 
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """The variables that regressors are made of.
-
-    Parameters
-    ----------
-    domain : Domain
-        The public facts.
-    names : tuple of str
-        The regressors.
-
-    Examples
-    --------
-    >>> from discreet import formula
-    >>> domain = Domain({"age": (18, 66), "sex": ["F", "M"], "y": (0, 1)})
-    >>> model = formula("y ~ age + age^2 + age:sex", domain)
-    >>> found = Variables(model.domain, ("age", "age^2", "age:sex[M]"))
-    >>> found.regressors(found.middle).tolist()
-    [[1.0, 42.0, 1764.0, 21.0]]
-    >>> found.across("age").tolist()
-    [[0.0, 48.0, 4032.0, 24.0]]
-    """
+    """The variables that regressors are made of."""
 
     domain: Domain
     names: tuple[str, ...]
@@ -163,26 +140,26 @@ class Variables:
         x = at.values[name]
         if spec.bounds is None:
             kinds = np.eye(len(spec.levels))[self.order(name)]
-            first, *others = (self.regressors(at.replaced(name, np.broadcast_to(kind, x.shape))) for kind in kinds)
+            first, *others = (self.regressors(at.moved(name, np.broadcast_to(kind, x.shape))) for kind in kinds)
             return [(first, other, np.ones(len(other))) for other in others]
         least, most = spec.bounds
         h = _STEP * (most - least)
         low, high = np.maximum(x - h, np.minimum(x, least)), np.minimum(x + h, np.maximum(x, most))
-        A, B = (self.regressors(at.replaced(name, end)) for end in (low, high))
+        A, B = (self.regressors(at.moved(name, end)) for end in (low, high))
         return [(A, B, high - low)]
 
     def is_straight(self, name: str) -> bool:
         """Whether a variable's effect is a single coefficient, or one for each level."""
-        columns = {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
-        return columns == {name}
+        return self._columns(name) == {name}
 
     def partners(self, name: str) -> list[str]:
         """The variables that multiply a variable: its effect depends on them."""
-        columns = {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
-        return [other for other in self.specs if other != name and any(other in self._inputs(c) for c in columns)]
+        inputs = {part for column in self._columns(name) for part in self.domain.made_of(column)}
+        return [other for other in self.specs if other != name and other in inputs]
 
-    def _inputs(self, column: str) -> set[str]:
-        return self.domain.made_of(column)
+    def _columns(self, name: str) -> set[str]:
+        """The columns that a variable is part of."""
+        return {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
 
     def labels(self, name: str) -> list[str]:
         """Labels of a variable's effects: its own name, or each level but the first."""
@@ -202,24 +179,14 @@ class Variables:
 class Effects:
     """Effects in the unit of the outcome, in the order of `names`.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Variables, or levels of them; the intercept alone where there are none.
-    variables : tuple of str
-        The variable of each.
-    ranges : tuple of str
-        The range that each one crosses, in words; "" for a level, which is compared with the first one.
-    own : tuple of (name, width) or None
-        The coefficient that an effect is a multiple of; None where several make it.
-    estimate : array
-        Debiased effects; those of the model itself where debiased ones are not available.
-    coef : array
-        Effects by the coefficients that predict.
-    ends : array or Unavailable
-        The intervals, a row (low, high) each; NaN where one of them is not known.
-    privacy : array or Unavailable
-        Half the width that intervals would have if privacy noise were all there is.
+    `names`: variables, or levels of them; the intercept alone where there are none.
+    `variables`: the variable of each.
+    `ranges`: the range that each one crosses, in words; "" for a level, which is compared with the first one.
+    `own`: the coefficient that an effect is a multiple of; None where several make it.
+    `estimate`: debiased effects; those of the model itself where debiased ones are not available.
+    `coef`: effects by the coefficients that predict.
+    `ends`: the intervals, a row (low, high) each; NaN where one of them is not known.
+    `privacy`: half the width that intervals would have if privacy noise were all there is.
     """
 
     names: tuple[str, ...]
@@ -339,17 +306,11 @@ def curve(fitted: Fitted, found: Variables, name: str, level: float) -> EffectCu
     partners = sorted(found.partners(name), key=lambda other: found.specs[other].bounds is not None)
     partner = partners[0] if partners else None
     lines = []
-    for label, to in _stands(found, partner):
+    stands = [("", x)] if partner is None else found.specs[partner].stands(partner, _MOST_LINES, shown)
+    for label, to in stands:
         at = found.middle if partner is None else found.middle.moved(partner, to)
         lines.append(_line(fitted, label, found.regressors(at.moved(name, x)), level))
     return EffectCurve(name, partner, x, tuple(lines), spec.date)
-
-
-def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:
-    """Places of a partner, with their names: the levels of a category, or the ends and the middle of a range."""
-    if partner is None:
-        return [("", np.empty(0))]
-    return list(found.specs[partner].stands(partner, _MOST_LINES, shown))
 
 
 def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 def latex(text: str) -> str:
-    r"""Escape text for BibTeX and LaTeX, in one line.
-
-    Examples
-    --------
-    >>> latex("50 % of a_b & {c}")
-    '50 \\% of a\\_b \\& \\{c\\}'
-    """
+    """Escape text for BibTeX and LaTeX, in one line."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "]": "{]}"}
     return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))

@@ -24,8 +24,7 @@ from discreet.results.inference import JointInference
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
-from discreet.results.spread import OutcomeSpread
-from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, standard_errors, to_pandas
+from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from discreet.results.released_model import ReleasedModel
 
 
-class Fitted(Numbers):
+class Fitted(Numbers, Summarised):
     """Presentation of a fitted model; `Results` documents the attributes."""
 
     coef: Floats
@@ -68,7 +67,10 @@ class Fitted(Numbers):
     def estimand(self) -> str:
         """The population quantity that the coefficients estimate."""
         if not self.family.linear or any(event.minimises for event in self.certificate.events):
-            return self._perturbed_estimand
+            fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
+            if isinstance(self.inference, Unavailable):
+                return f"the penalised {fit}; the penalty draws coefficients towards zero"
+            return f"the {fit}, where rows far from the others count less"
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
         text = "the best linear fit to the population with every column clipped to its bounds"
@@ -82,13 +84,6 @@ class Fitted(Numbers):
             else:
                 text += ", where rows far from the others count less and far residuals are cut"
         return text
-
-    @property
-    def _perturbed_estimand(self) -> str:
-        fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
-        if isinstance(self.inference, Unavailable):
-            return f"the penalised {fit}; the penalty draws coefficients towards zero"
-        return f"the {fit}, where rows far from the others count less"
 
     @abstractmethod
     def unit(self, *name: str) -> str:
@@ -215,14 +210,6 @@ class Fitted(Numbers):
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
 
 # ---------------------------------------------------------------- as a summary and as a frame
 
@@ -230,8 +217,7 @@ class Fitted(Numbers):
 def _summary(fitted: Fitted, level: float) -> Summary:
     """The summary of a fitted model."""
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
-    numbers = _numbers(fitted, level)
-    moved = _moved(fitted)
+    numbers, moved = fitted.columns(level), _moved(fitted)
     keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
     keys |= {"P>|t|": "p_value", low: "low", high: "high"}
     always = ("coef", "std err")  # the latter to say that it is missing, once
@@ -250,32 +236,15 @@ def _summary(fitted: Fitted, level: float) -> Summary:
 
 def _frame(fitted: Fitted, level: float) -> Any:
     """Make a frame with one row per coefficient."""
-    numbers = _numbers(fitted, level)
-    none = [None] * len(fitted.coefficients)
-    table: dict[str, list[Any]] = {"name": list(fitted.coefficients)} | {
-        key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
+    names = list(fitted.coefficients)
+    none = [None] * len(names)
+    numbers: dict[str, Any] = {
+        key: none if isinstance(part, Unavailable) else part for key, part in fitted.columns(level).items()
     }
-    table["unit"] = [fitted.unit(name) for name in fitted.coefficients]
-    return to_pandas(table)
+    return to_pandas({"name": names} | numbers | {"unit": [fitted.unit(name) for name in names]})
 
 
-def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailable]:
-    """Columns of the table, in the order of `params`."""
-    found: dict[str, Any] = {
-        "coef": fitted.coefficients,
-        "debiased": fitted.known("estimate"),
-        "std_err": fitted.known("std_err"),
-        "privacy_noise": fitted.known("privacy_noise"),
-        "p_value": fitted.known("p_values"),
-    }
-    numbers = {key: v if isinstance(v, Unavailable) else list(v.values()) for key, v in found.items()}
-    pairs = fitted.intervals(level)
-    for i, side in enumerate(("low", "high")):
-        numbers[side] = pairs if isinstance(pairs, Unavailable) else [pair[i] for pair in pairs.values()]
-    return numbers
-
-
-def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[str]:
+def _cells(heading: str, column: Floats | Unavailable, rows: int) -> list[str]:
     if isinstance(column, Unavailable):
         return [str(column)] * rows
     return [
@@ -299,29 +268,25 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, JointInference):
         facts |= _spread_facts(fitted, found, level)
-        facts["Standard errors"] = standard_errors(unit, robust=found.robust)
+        plain = "robust: variances may be unequal" if found.robust else "for errors of equal variance"
+        clustered = f"clustered by {unit.person!r}: errors of a person may go together"
+        facts["Standard errors"] = plain if unit.person is None else clustered
     return facts
 
 
 def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
-    """Return residual standard deviation and R-squared, or the dispersion of counts."""
-    if fitted.family.linear:
-        told = _spread(found.spread, fitted.unit(CONSTANT), level)
-        return dict(zip(("Residual sd", "R-squared"), told, strict=True))
-    ratio = fitted.dispersion
-    if isinstance(ratio, Unavailable):
-        return {}
-    return {"Dispersion": f"{number(ratio)}: {fitted.family.words.dispersion}"}
-
-
-def _spread(spread: OutcomeSpread | Unavailable, unit: str, level: float) -> tuple[str, str]:
-    """The residual sd and R^2 with their intervals."""
+    """Return residual standard deviation and R-squared with their intervals, or the dispersion of counts."""
+    spread, ratio, words = found.spread, fitted.dispersion, fitted.family.words
+    if not fitted.family.linear:
+        return {} if isinstance(ratio, Unavailable) else {"Dispersion": f"{number(ratio)}: {words.dispersion}"}
     if isinstance(spread, Unavailable):
-        return str(spread), str(spread)
+        return {"Residual sd": str(spread), "R-squared": str(spread)}
     (low, high), (least, most) = spread.sigma_interval(level), spread.explained_interval(level)
-    ends = f"{100 * level:g} % interval"
-    sd = f"{number(spread.sigma)} {unit}".strip() + f" ({ends} {number(low)} to {number(high)})"
-    return sd, f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})"
+    ends, sd = f"{100 * level:g} % interval", f"{number(spread.sigma)} {fitted.unit(CONSTANT)}".strip()
+    return {
+        "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
+        "R-squared": f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})",
+    }
 
 
 def _notes(fitted: Fitted, moved: bool) -> list[str]:

@@ -1,6 +1,6 @@
 """Standard errors, intervals and tests of the coefficients of one outcome, from released values only.
 
-All numbers here belong to the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty
+All numbers here belong to the debiased coefficients (`solve.debiased`), whatever model was fitted: a penalty
 or a prior moves a model's coefficients towards zero, which helps it to predict but leaves no honest interval around
 them. Each coefficient, and each combination of them, has an interval or not by itself: a direction in which the
 features hardly vary takes away those that it touches.
@@ -13,7 +13,6 @@ less, as the release states; it has nothing to charge.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
@@ -21,26 +20,22 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy import special, stats
 
-from discreet.core.arrays import Bools, Floats
+from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ABOVE_0, FROM_0, MATRIX, TEXTS, VECTOR, check_shapes, choice, maybe, record
 from discreet.core.fields import Fields
 from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
-from discreet.results.estimate import Estimate
 from discreet.results.spread import OutcomeSpread, spread_of
 from discreet.results.suppression import culprits
-from discreet.results.uncertainty import Inference
+from discreet.results.uncertainty import Estimate, Inference
 from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.solve.equations import NormalEquations
 
 Estimand = Literal["declared", "bounded"]
 
 ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
-
-LARGEST_NOISE = 0.25
-"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 WIDEST = 1024
 """Larger models have no standard errors: their time grows with the fourth power of the number of coefficients."""
@@ -134,28 +129,16 @@ class _Tests(NamedTuple):
 class JointInference(Inference):
     """Debiased (intercept, coefficients) of one outcome in the user's units, with their covariance.
 
-    Parameters
-    ----------
-    estimate : array
-        The debiased intercept and coefficients.
-    estimand : {"declared", "bounded"}
-        The fit that the intervals are about.
-    theta, T : array
-        The coefficients of the `flipped` equations, and their map to the user's units.
-    G, G_all, W, L : array
-        See `released.solve.debiased`; L may be None.
-    sampling, privacy : array, or Unavailable
-        The covariance of theta: what another sample of people would change, and what other noise would.
-    tails : float
-        t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
-    score_noise : float
-        The sd of the noise of the score products; 0 where there are none.
-    df : float
-        Rows less coefficients.
-    culprits : tuple of str
-        The reason for each withheld coefficient: the columns that cause it; empty for one that is given.
-    spread : OutcomeSpread, or Unavailable
-        The spread of outcomes around the line.
+    `estimand`: the fit that the intervals are about.
+    `theta`, `T`: the coefficients of the `rotated` equations, and their map to the user's units.
+    `G`, `G_all`, `W`, `L`: see `solve.debiased`; L may be None.
+    `sampling`, `privacy`: the covariance of theta: what another sample of people would change, and what other noise
+        would.
+    `tails`: t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
+    `score_noise`: the sd of the noise of the score products; 0 where there are none.
+    `df`: rows less coefficients.
+    `culprits`: the reason for each withheld coefficient: the columns that cause it; empty for one that is given.
+    `spread`: the spread of outcomes around the line.
     """
 
     estimate: Floats
@@ -173,6 +156,8 @@ class JointInference(Inference):
     df: float
     culprits: tuple[str, ...]
     spread: OutcomeSpread | Unavailable
+
+    largest_noise = 0.25
 
     @property
     def sigma(self) -> float | Unavailable:  # type: ignore[override]
@@ -208,7 +193,7 @@ class JointInference(Inference):
         return C if isinstance(C, Unavailable) else self.T @ C @ self.T.T
 
     @property
-    def noise(self) -> Floats:
+    def noise(self) -> Floats:  # type: ignore[override]
         """The noise of X'X behind the intercept and each coefficient, relative to the variation behind it."""
         return self.noise_of(np.eye(len(self.T)))
 
@@ -218,25 +203,20 @@ class JointInference(Inference):
         return noise_along(R @ self.G_all, R, through_noise(self.W, self.G_all, self.L))
 
     @property
-    def given(self) -> Bools:
-        """Mask of the intercept and the coefficients that have intervals."""
-        return np.asarray(self.noise <= LARGEST_NOISE)
-
-    @property
     def withheld(self) -> str:
         """The reason that some coefficients have no interval; "" where all have."""
         return " ".join(dict.fromkeys(text for text in self.culprits if text))
 
     @property
-    def std_err(self) -> Floats | Unavailable:
-        """Standard errors; NaN where withheld."""
+    def errors(self) -> Floats | Unavailable:  # type: ignore[override]
+        """Standard errors, of those too that are withheld."""
         C = self.covariance
-        return C if isinstance(C, Unavailable) else np.where(self.given, np.sqrt(np.diag(C)), np.nan)
+        return C if isinstance(C, Unavailable) else np.sqrt(np.diag(C))
 
     @property
-    def privacy_noise(self) -> Floats:
-        """Standard errors from privacy noise alone; NaN where withheld."""
-        return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
+    def privacy_errors(self) -> Floats:  # type: ignore[override]
+        """Standard errors from privacy noise alone, of those too that are withheld."""
+        return np.sqrt(np.diag(self.T @ self.privacy @ self.T.T))
 
     def degrees(self, A: Floats) -> Floats | Unavailable:
         """Degrees of freedom of combinations, a row each; noise of the score products lowers them."""
@@ -261,7 +241,7 @@ class JointInference(Inference):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
         own = contrasts(self.T[given], self.theta, C, self.G, self.W, self.L, self.G_all)
         with np.errstate(divide="ignore"):
-            margin = (1 / own.noise - 1 / LARGEST_NOISE) / own.spread
+            margin = (1 / own.noise - 1 / self.largest_noise) / own.spread
         margin = np.where(own.spread > 0, margin, np.inf)
         parts = np.full((7, len(self.T)), np.nan)
         parts[:, given] = own.variance, own.tilt, own.curve, own.luck, own.luck_slope, margin, df[given]
@@ -271,11 +251,6 @@ class JointInference(Inference):
         """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
         tests = self._tests
         return tests if isinstance(tests, Unavailable) else tests.interval(level)
-
-    @property
-    def p_values(self) -> Floats | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
-        return self.p_values_at(np.zeros_like(self.estimate))
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
         """p-values of the tests that the coefficients have these values."""
@@ -301,10 +276,6 @@ class JointInference(Inference):
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
         return replace(whole, culprits=told)
 
-    def test(self, places: Sequence[int]) -> Test | Unavailable:
-        """The test that some coefficients are all zero, with the covariance that they have if they are."""
-        return self.joint(np.eye(len(self.T))[list(places)])
-
     def joint(self, A: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
         """The test that several weighted sums of (intercept, coefficients), a row of A each, have some values.
 
@@ -314,7 +285,7 @@ class JointInference(Inference):
         if isinstance(C, Unavailable):
             return C
         R, k = A @ self.T, len(A)
-        if self._noise_within(R) > LARGEST_NOISE:
+        if self._noise_within(R) > self.largest_noise:
             return Unavailable("not available", self.withheld or _NO_TEST)
         b = A @ self.estimate - values
         S, spread = restricted(self.theta, C, self.G, self.W, R, b, self.L)
@@ -384,12 +355,15 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Jo
         return TOO_WIDE
     unit = released.domain.unit
     fit = debiased(e.of_residuals().rotated(), alike=unit.plain)
+    sampling: Floats | Unavailable = NO_SQUARES if fit.sampling is None else fit.sampling
+    if not unit.plain and e.score_products is None:
+        sampling = CLUSTERED
     return inferred(
         released,
         e,
         fit,
         units,
-        sampling=_sampling(e, fit, plain=unit.plain),
+        sampling=sampling,
         privacy=fit.privacy,
         tails=0.0 if e.tails is None else e.tails.item(),
         df=max(e.n / unit.most - e.d, 1.0),
@@ -407,7 +381,8 @@ def inferred(
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     coef, intercept = units.params(e.rotation @ fit.theta + offset)
     own = units.after(e.rotation)
-    withheld = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L)) > LARGEST_NOISE
+    noise = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L))
+    withheld = noise > JointInference.largest_noise
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
@@ -431,15 +406,3 @@ def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference 
     if facts is None or "tilt" in facts:
         return OLD_FILE
     return JointInference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
-
-
-def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
-    """Return the number of rows as far as a release tells; of weighted rows, their total weight."""
-    return e.n if released.domain.unit.plain else released.rows()
-
-
-def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
-    """Return the sampling covariance; with weights or repeated persons it needs the scores of persons (clustered)."""
-    if not plain and e.score_products is None:
-        return CLUSTERED
-    return NO_SQUARES if fit.sampling is None else fit.sampling

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from discreet.core.arrays import Bools, Floats
+from discreet.core.arrays import Floats
 from discreet.core.field_kinds import MATRIX, VECTOR, check_shapes
 from discreet.core.fields import Fields
 from discreet.core.placeholders import Unavailable, or_unavailable
@@ -21,39 +21,15 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import many_units
 from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED
 from discreet.results.uncertainty import Inference
-from discreet.solve.debiased import (
-    Inverse,
-    coefficients,
-    inverse,
-    noise_along,
-    positive,
-    shrunk,
-    through_noise,
-)
+from discreet.solve.debiased import Inverse, coefficients, inverse, noise_along, positive, shrunk, through_noise
 from discreet.solve.equations import NormalEquations
-
-LARGEST_NOISE = 0.1
-"""Intervals are given where the noise of X'X is at most this share of the variation behind a coefficient."""
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalInference(Inference):
     """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
 
-    Parameters
-    ----------
-    estimate : array
-        The debiased (intercept, coefficients) of each outcome.
-    errors : array, or Unavailable
-        Their standard errors: sampling error and privacy noise.
-    privacy_errors : array
-        The standard errors from privacy noise alone.
-    sigma : array, or Unavailable
-        For each outcome, the standard deviation around its line.
-    df : array
-        Degrees of freedom: rows less coefficients, and fewer where score products are noisy.
-    noise : array
-        The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it.
+    Degrees of freedom are rows less coefficients, and fewer where score products are noisy.
     """
 
     estimate: Floats
@@ -63,26 +39,12 @@ class MarginalInference(Inference):
     df: Floats
     noise: Floats
 
-    @property
-    def given(self) -> Bools:
-        """Mask of the intercept and the coefficients that have intervals."""
-        return np.asarray(self.noise <= LARGEST_NOISE)
+    largest_noise = 0.1
 
     @property
     def withheld(self) -> str:
         """The reason that some coefficients have no interval; "" where all have."""
         return "" if self.given.all() else _why(float(self.noise.max()))
-
-    @property
-    def std_err(self) -> Floats | Unavailable:
-        """Standard errors; NaN where withheld."""
-        errors = self.errors
-        return errors if isinstance(errors, Unavailable) else np.where(self.given, errors, np.nan)
-
-    @property
-    def privacy_noise(self) -> Floats:
-        """Standard errors from privacy noise alone; NaN where withheld."""
-        return np.where(self.given, self.privacy_errors, np.nan)
 
     def interval(self, level: float) -> Floats | Unavailable:
         """Confidence intervals: (low, high) for each outcome and coefficient."""
@@ -92,14 +54,13 @@ class MarginalInference(Inference):
         half = stats.t.ppf((1 + level) / 2, self.df) * errors
         return np.stack([self.estimate - half, self.estimate + half], axis=-1)
 
-    @property
-    def p_values(self) -> Floats | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """p-values of the tests that the coefficients have these values."""
         errors = self.std_err
         if isinstance(errors, Unavailable):
             return errors
         with np.errstate(divide="ignore", invalid="ignore"):
-            p: Floats = np.asarray(2 * stats.t.sf(np.abs(self.estimate / errors), self.df))
+            p: Floats = np.asarray(2 * stats.t.sf(np.abs((self.estimate - values) / errors), self.df))
         return p
 
     FIELDS = Fields(
@@ -138,7 +99,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInferen
     T = units @ C
     K = T @ A.G
     noise = noise_along(K, T, through_noise(A.W, A.G, A.L))
-    if noise.min() > LARGEST_NOISE:
+    if noise.min() > MarginalInference.largest_noise:
         return Unavailable("not available", _why(float(noise.max())))
     theta, sigma2 = coefficients(e, A)
     offset = np.broadcast_to(offset, theta.shape)
@@ -177,8 +138,9 @@ def _sampling(
 
 
 def _why(noise: float) -> str:
+    most = MarginalInference.largest_noise
     return (
         f"The noise of X'X is up to {noise:.2g} of the variation that tells of a coefficient, and intervals for many "
-        f"outcomes at once keep their level up to {LARGEST_NOISE:g} only. Single outcomes allow for more: "
-        "fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help."
+        f"outcomes at once keep their level up to {most:g} only. Single outcomes allow for more: fit(outcome). Fewer "
+        "features, tighter bounds, more rows or a larger epsilon help."
     )

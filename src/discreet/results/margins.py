@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.values import predicting
@@ -18,8 +17,7 @@ from discreet.released.units import coefficient_unit, unit_over
 from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
-from discreet.results.estimate import Estimate, EstimateLaw
-from discreet.results.inference import JointInference
+from discreet.results.uncertainty import Estimate
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -61,36 +59,15 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
         for A, B, width in found.ends(variable, setting):
             (low, slope), (high, steep) = (fitted.expected(Z @ known.estimate) for Z in (A, B))
             gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
-            estimates.append(_smooth(known, float(np.mean((high - low) / width)), gradient))
+            linear, value = known.contrast(gradient), float(np.mean((high - low) / width))
+            estimates.append(replace(linear, value=value, shift=value - linear.value))
             units.append(unit_over(outcome, spec.coordinate_unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
     many = at is not None and setting.rows > 1
     note += "Averages over the rows that are given. " if many else ""
-    note += "" if at is not None and _all_named(found, at) else "What is not named is in the middle of its range."
+    all_named = at is not None and set(found.specs) <= set(_named(at).column_names)
+    note += "" if all_named else "What is not named is in the middle of its range."
     return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
-
-
-@dataclass(frozen=True, eq=False)
-class _ShiftedLaw:
-    """The law of an estimate that is a weighted sum plus a constant."""
-
-    law: EstimateLaw
-    by: float
-
-    def interval(self, level: float) -> Floats | Unavailable:
-        """The ends, moved."""
-        ends = self.law.interval(level)
-        return ends if isinstance(ends, Unavailable) else ends + self.by
-
-    def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """p-values of the tests that it has these values."""
-        return self.law.p_values_at(values - self.by)
-
-
-def _smooth(inference: JointInference, value: float, gradient: Floats) -> Estimate:
-    """A smooth function of (intercept, coefficients), with its value and its gradient at the estimate."""
-    linear = inference.contrast(gradient)
-    return replace(linear, value=value, law=_ShiftedLaw(linear.law, value - linear.value))
 
 
 def _table(title: str, names: list[str], estimates: list[Estimate], units: list[str], note: str) -> Contrasts:
@@ -105,10 +82,6 @@ def _named(at: Any) -> pa.Table:
     if table is None:
         raise ParameterError("at must hold values by name, as {'age': 40}, or be a table with named columns.")
     return table
-
-
-def _all_named(found: Variables, at: Any) -> bool:
-    return set(found.specs) <= set(_named(at).column_names)
 
 
 def setting_of(found: Variables, at: Any) -> Setting:

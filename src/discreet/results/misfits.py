@@ -19,7 +19,7 @@ from discreet.released.working import model_stage, stepped
 from discreet.results.glm_inference import infer_model
 from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
-from discreet.results.uncertainty import Inference
+from discreet.results.spread import OutcomeSpread
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 """Format of the digest of the release behind a model."""
@@ -46,10 +46,11 @@ def misfits(saved: Results) -> Iterator[str]:
         yield "no table has as many rows as it says"
     if saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
         yield "the weights of an adaptive penalty are above 0"
-    found = [_uncertain(saved.inference)]
+    spread = saved.joint.spread if isinstance(saved.joint, JointInference) else None
+    if isinstance(spread, OutcomeSpread) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):
+        yield "a variance of residuals, its error or its degrees of freedom are below 0"
     if own:
-        found += [_beyond(saved), _differs(saved)]
-    yield from (why for why in found if why is not None)
+        yield from (why for why in (_beyond(saved), _differs(saved)) if why is not None)
 
 
 # ---------------------------------------------------------------- coefficients that were released themselves
@@ -61,8 +62,8 @@ def _beyond(saved: Results) -> str | None:
     A level may have that of its category's first level taken off, so coefficients are at most twice as large as theta.
     """
     certificate = saved.certificate
-    if (why := _other_link(saved)) is not None:
-        return why
+    if certificate.events[-1].link not in (None, saved.link):
+        return f"what was released is no {saved.kind}"
     own = [event for event in certificate.events if event.coefficients]
     if own and tuple(name for name in own[-1].regressors if name in saved.names) != saved.names:
         return "the regressors of the model are not in the order of those that were released"
@@ -81,12 +82,6 @@ def _beyond(saved: Results) -> str | None:
     return None
 
 
-def _other_link(saved: Results) -> str | None:
-    """Return the reason that a model has another link than its release, if it has."""
-    link = saved.certificate.events[-1].link
-    return None if link in (None, saved.link) else f"what was released is no {saved.kind}"
-
-
 def _differs(saved: Results) -> str | None:
     """Say how a model or its standard errors differ from those of its released values, if they do.
 
@@ -94,8 +89,7 @@ def _differs(saved: Results) -> str | None:
     """
     if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
-    why = _other_errors(saved)
-    return _other_coefficients(saved) if why is None else why
+    return _other_errors(saved) or _other_coefficients(saved)
 
 
 def _other_errors(saved: Results) -> str | None:
@@ -141,16 +135,3 @@ def _invariants(found: JointInference) -> list[Floats]:
 def _is_near(one: Floats, other: Floats) -> bool:
     """Whether numbers are the same but for rounding errors, which are amplified where a table is nearly singular."""
     return one.shape == other.shape and bool(np.all(np.abs(one - other) <= _NEAR * np.abs(other).max(initial=0.0)))
-
-
-# ---------------------------------------------------------------- standard errors
-
-
-def _uncertain(found: Inference | Unavailable) -> str | None:
-    """Return the reason that standard errors are impossible, if they are."""
-    if not isinstance(found, JointInference):
-        return None
-    spread = found.spread
-    if not isinstance(spread, Unavailable) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):
-        return "a variance of residuals, its error or its degrees of freedom are below 0"
-    return None

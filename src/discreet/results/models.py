@@ -15,9 +15,8 @@ from discreet.core.old_keywords import old_attribute, renamed, tell_renamed
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.released.certificate import Certificate
-from discreet.released.equations import normal_equations
+from discreet.released.equations import likelihood_of, noise_aware_solution, normal_equations, posterior_of
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
 from discreet.released.units import column_of, user_units
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise
@@ -100,21 +99,10 @@ def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, opt
 class RegularisationPath:
     """Models for a whole grid of penalties, in the user's units, from the strongest penalty to the weakest.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The regressors, without the intercept.
-    penalties : array
-        The penalties, falling.
-    coef : array
-        One row of coefficients for each penalty.
-    intercept : array
-        The intercepts.
-    excess_error : array
-        The expected excess of each model's mean squared error over that of the noise-aware model, in units of
-        the mapped outcome.
-    best : int
-        The place of the penalty that is chosen where none is given.
+    `coef`: one row of coefficients for each penalty.
+    `excess_error`: the expected excess of each model's mean squared error over that of the noise-aware model, in units
+        of the mapped outcome.
+    `best`: the place of the penalty that is chosen where none is given.
     """
 
     names: tuple[str, ...]
@@ -129,15 +117,10 @@ class RegularisationPath:
 class PenalisedResults(Results):
     """A fitted ridge, lasso or elastic-net model.
 
-    Parameters
-    ----------
-    alpha : float
-        The strength of the penalty, in 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2, for
+    `alpha`: the strength of the penalty, in 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2, for
         columns mapped to [-1, 1] by their declared bounds.
-    l1_ratio : float
-        r.
-    chosen : bool
-        Whether the penalty was chosen on the release.
+    `l1_ratio`: r.
+    `chosen`: whether the penalty was chosen on the release.
     """
 
     alpha: float

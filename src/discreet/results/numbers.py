@@ -22,7 +22,6 @@ from discreet.released.certificate import Certificate
 from discreet.results.constraints import constraints
 from discreet.results.contrasts import Contrasts
 from discreet.results.inference import JointInference, Test
-from discreet.results.multiplicity import adjust
 from discreet.results.series import ends, series, square
 from discreet.results.uncertainty import ONE_OUTCOME, Inference
 
@@ -103,6 +102,16 @@ class Numbers(ABC):
         found = self.inference
         pairs = found if isinstance(found, Unavailable) else found.interval(level)
         return pairs if isinstance(pairs, Unavailable) else self._own(pairs)
+
+    def columns(self, level: float) -> dict[str, Floats | Unavailable]:
+        """The columns of tables of coefficients, in the order of `coefficients`."""
+        parts = {"coef": "params", "debiased": "estimate", "std_err": "std_err"}
+        parts |= {"privacy_noise": "privacy_noise", "p_value": "p_values"}
+        found, pairs = {key: self.table(what) for key, what in parts.items()}, self._intervals(level)
+        found |= {
+            side: pairs if isinstance(pairs, Unavailable) else pairs[..., i] for i, side in enumerate(("low", "high"))
+        }
+        return {key: part if isinstance(part, Unavailable) else part.ravel() for key, part in found.items()}
 
     @property
     def _params(self) -> Floats:
@@ -283,6 +292,19 @@ class Numbers(ABC):
         """Weights of `coefficients` as those of (intercept, coef)."""
         padded: Floats = np.pad(weights, ((0, 0), (0 if self.certificate.domain.intercept else 1, 0)))
         return padded
+
+
+def adjust(p: Floats, method: str) -> Floats:
+    """Adjust p-values for their number, by Holm or by Benjamini and Hochberg ("fdr")."""
+    order, m = np.argsort(p, kind="stable"), len(p)
+    rank = np.arange(m)
+    if method == "holm":
+        rising = np.maximum.accumulate((m - rank) * p[order])
+    else:
+        rising = np.minimum.accumulate((m / (rank + 1) * p[order])[::-1])[::-1]
+    adjusted = np.empty(m)
+    adjusted[order] = np.minimum(rising, 1.0)
+    return adjusted
 
 
 def json_ready(value: Any) -> Any:

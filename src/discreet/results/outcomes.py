@@ -19,26 +19,24 @@ if TYPE_CHECKING:
 def outcomes_frame(fitted: Fitted, level: float) -> Any:
     """One row for each outcome and coefficient."""
     l, k = fitted.params.shape  # noqa: E741
-    pairs = fitted.conf_int(level)
-    columns: dict[str, Floats | Unavailable] = {
-        "coef": fitted.params,
-        "debiased": fitted.debiased,
-        "std_err": fitted.std_err,
-        "privacy_noise": fitted.privacy_noise,
-        "p_value": fitted.pvalues,
-        "p_holm": fitted.adjusted("holm"),
-        "p_fdr": fitted.adjusted("fdr"),
-        "low": pairs if isinstance(pairs, Unavailable) else pairs[..., 0],
-        "high": pairs if isinstance(pairs, Unavailable) else pairs[..., 1],
-    }
     table: dict[str, Any] = {
         "outcome": pa.array(np.repeat(np.array(fitted.targets, dtype=object), k), pa.string()),
         "name": pa.array(np.tile(np.array(fitted.parameters, dtype=object), l), pa.string()),
     }
-    for key, column in columns.items():
+    for key, column in _columns(fitted, level).items():
         missing = isinstance(column, Unavailable)
-        table[key] = pa.nulls(l * k, pa.float64()) if missing else pa.array(np.ravel(column), from_pandas=True)
+        table[key] = pa.nulls(l * k, pa.float64()) if missing else pa.array(column, from_pandas=True)
     return pa.table(table).to_pandas()
+
+
+def _columns(fitted: Fitted, level: float) -> dict[str, Floats | Unavailable]:
+    """The columns of tables, with adjusted p-values before the intervals."""
+    columns = fitted.columns(level)
+    ends = {side: columns.pop(side) for side in ("low", "high")}
+    for method in ("holm", "fdr"):
+        p = fitted.adjusted(method)
+        columns[f"p_{method}"] = p if isinstance(p, Unavailable) else np.ravel(p)
+    return columns | ends
 
 
 def outcomes_description(fitted: Fitted) -> dict[str, Any]:
@@ -87,21 +85,20 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
 
 def _strongest(fitted: Fitted, level: float, most: int) -> list[tuple[str, ...]]:
     """Return the coefficients with the smallest p-values; without p-values, the largest ones."""
-    shift = len(fitted.parameters) - len(fitted.names)
-    debiased, se, p, pairs = fitted.debiased, fitted.std_err, fitted.pvalues, fitted.conf_int(level)
-    if any(isinstance(part, Unavailable) for part in (debiased, se, p, pairs)):
+    whole = _columns(fitted, level)
+    del whole["privacy_noise"]
+    columns = {key: part for key, part in whole.items() if not isinstance(part, Unavailable)}
+    if len(columns) < len(whole):
         order = np.argsort(-np.abs(fitted.coef), axis=None)[:most]
         places = [np.unravel_index(i, fitted.coef.shape) for i in order]
         return [(fitted.targets[j], fitted.names[i], number(float(fitted.coef[j, i])), *[""] * 7) for j, i in places]
-    z = np.abs(np.asarray(debiased) / np.asarray(se))[:, shift:]
-    holm, fdr = (np.asarray(fitted.adjusted(method)) for method in ("holm", "fdr"))
+    k, shift = len(fitted.parameters), len(fitted.parameters) - len(fitted.names)
+    z = np.abs(columns["debiased"] / columns["std_err"]).reshape(-1, k)[:, shift:]
     rows = []
     for j, i in (np.unravel_index(place, z.shape) for place in np.argsort(-z, axis=None)[:most]):
-        at = j, i + shift
-        tests = [f"{part[at]:.3g}" for part in (np.asarray(p), holm, fdr)]
-        ends = [number(end) for end in np.asarray(pairs)[at]]
-        values = [number(part[at]) for part in (fitted.params, np.asarray(debiased), np.asarray(se))]
-        rows.append((fitted.targets[j], fitted.names[i], *values, *tests, *ends))
+        found = {key: part[j * k + i + shift] for key, part in columns.items()}
+        cells = [f"{value:.3g}" if key.startswith("p_") else number(value) for key, value in found.items()]
+        rows.append((fitted.targets[j], fitted.names[i], *cells))
     return rows
 
 

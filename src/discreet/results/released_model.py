@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.arrays import Floats
-from discreet.core.files import Source, digest, load_document
+from discreet.core.files import Source, load_document
 from discreet.core.old_keywords import tell_renamed
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import Domain
@@ -108,7 +108,7 @@ class ReleasedModel:
     @property
     def digest(self) -> str:
         """The SHA-256 that a saved release carries: one name for one release, to cite it by."""
-        return digest(self._document())
+        return self.results().release
 
     def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
         """Save it as JSON with a SHA-256 digest, which finds damage, not forgery: the file that `Results.save` writes.
@@ -130,11 +130,7 @@ class ReleasedModel:
     @classmethod
     def load(cls, path: Source) -> ReleasedModel:
         """Load what `save` wrote, by this version or an older one."""
-        return load_document(path, "model", FORMAT_VERSIONS["model"], cls._from_document)
-
-    @classmethod
-    def _from_document(cls, body: dict[str, Any]) -> ReleasedModel:
-        return cls.of(Results(**facts_of(body)))
+        return load_document(path, "model", FORMAT_VERSIONS["model"], lambda body: cls.of(Results(**facts_of(body))))
 
     @classmethod
     def of(cls, fitted: Results) -> ReleasedModel:

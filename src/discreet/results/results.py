@@ -28,14 +28,7 @@ from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
 from discreet.results.fitted import Fitted
 from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
-from discreet.results.inference import (
-    ESTIMANDS,
-    LARGEST_NOISE,
-    OLD_FILE,
-    Estimand,
-    infer,
-    shown_rows,
-)
+from discreet.results.inference import ESTIMANDS, OLD_FILE, Estimand, infer
 from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
@@ -329,7 +322,7 @@ class Results(Fitted):
                 return spread
             half = spread.reach(level) * np.sqrt(variance + spread.variance(centre))
         else:
-            variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
+            variance = np.where(found.noise_of(Z) > found.largest_noise, np.nan, variance)
             half = found.quantile(level, df) * np.sqrt(variance)
         low, high = (self.expected(end)[0] for end in (centre - half, centre + half))
         return low, high
@@ -408,7 +401,7 @@ class Results(Fitted):
     def load(path: Source) -> Results:
         """Load what `save` wrote, by this version or an older one: a model of any kind, of one outcome or several."""
         document = Document.of(path)
-        kind = document.kind if document.kind in ("model", "many results") else "results"
+        kind = document.kind if document.kind in FORMAT_VERSIONS else "results"
         return load_document(document, kind, FORMAT_VERSIONS[kind], Results._from_document)
 
     @staticmethod
@@ -421,20 +414,11 @@ def results(
 ) -> Results:
     """Package solutions in the user's units.
 
-    Parameters
-    ----------
-    released : ReleasedMoments
-        The release.
-    e : NormalEquations
-        The equations that were solved.
-    theta : array
-        The coefficients of one outcome; or those of several, a column for each.
-    model : str
-        The name of the solver.
-    raw : NormalEquations, optional
-        The equations that standard errors of several outcomes come from, where e was changed since.
+    `theta`: the coefficients of one outcome; or those of several, a column for each.
+    `raw`: the equations that standard errors of several outcomes come from, where e was changed since.
     """
-    certificate, rows, cited = released.certificate, shown_rows(released, e), Later(lambda: released.digest)
+    certificate, cited = released.certificate, Later(lambda: released.digest)
+    rows = e.n if released.domain.unit.plain else released.rows()  # of weighted rows, their total weight
     names = tuple(name for name in e.names if name != CONSTANT)
     inference: Later[Inference | Unavailable]
     if theta.ndim == 2:

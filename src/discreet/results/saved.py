@@ -18,6 +18,7 @@ from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
+from discreet.results.documents import FORMAT_VERSIONS
 from discreet.results.misfits import misfits
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.released_model import ReleasedModel
@@ -34,10 +35,8 @@ _WITHOUT_ERRORS = ("inference", "release", "rows")
 
 def load_saved(source: Source) -> Saved:
     """Load a release of moments or a model, of the kind that the file states."""
-    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": Results}
     document = Document.of(source)
-    found: Saved = kinds.get(document.kind, PrivateMoments).load(document)
-    return found
+    return Results.load(document) if document.kind in FORMAT_VERSIONS else PrivateMoments.load(document)
 
 
 def load_certificate(source: Source) -> Certificate:
@@ -46,13 +45,7 @@ def load_certificate(source: Source) -> Certificate:
 
 
 def check_file(source: Source) -> tuple[Saved, list[Finding]]:
-    """Load a file, check its costs and numbers, and compare it with its recomputed document.
-
-    Parameters
-    ----------
-    source : path or Document
-        A release, or a saved model of one or several outcomes.
-    """
+    """Load a file, check its costs and numbers, and compare it with its recomputed document."""
     document = Document.of(source)
     saved = load_saved(document)
     found = check_saved(saved)
@@ -89,11 +82,9 @@ def _misfits(saved: Saved) -> list[str]:
 
 def _values(saved: Saved) -> list[tuple[str, str | None]]:
     """Return the reason that noisy values cannot be those of a table with the listed noise, if they cannot."""
-    released = saved if isinstance(saved, PrivateMoments) else None
-    if isinstance(saved, Results) and saved.values:
-        released = saved.released  # type: ignore[assignment]
-    if released is None:
+    if not isinstance(saved, PrivateMoments) and not saved.values:
         return []
+    released = saved.released if isinstance(saved, Results) else saved
     found = [("released values", why) for why in impossible(released)]
     return [*found, ("noise in released values", noiseless(released))]
 
@@ -106,7 +97,7 @@ def _unexplained(saved: Results) -> str | None:
     for event in events:
         if (event.coefficients or event.rotated is not None) and (why := _differs(saved, event)) is not None:
             return why
-    if isinstance(saved, Results) and saved.certificate.of(ObjectiveEvent):
+    if saved.certificate.of(ObjectiveEvent):
         return _stages(saved)
     if not events[0].coefficients and not _are_released(saved):
         return "the file holds coefficients of columns whose products are not listed"

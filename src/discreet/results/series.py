@@ -18,13 +18,7 @@ def labels(names: Iterable[str]) -> list[str]:
 
 
 def series(name: str, index: Iterable[str], values: Iterable[float]) -> Series:
-    """Numbers by name.
-
-    Examples
-    --------
-    >>> series("params", ["age"], [2.5])["age"].item()
-    2.5
-    """
+    """Numbers by name."""
     import pandas as pd
 
     return pd.Series(list(values), index=labels(index), name=name, dtype=float)

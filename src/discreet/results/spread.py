@@ -31,20 +31,10 @@ _NORMAL = 3.0
 
 @dataclass(frozen=True)
 class OutcomeSpread(FileRecord):
-    """Outcomes around the line, in the user's units.
+    """Outcomes around the line, in the user's units; `FIELDS` describes each number.
 
-    Parameters
-    ----------
-    sigma2 : float
-        Their variance.
-    df : float
-        The degrees of freedom of a sample of normal errors that tells sigma2 as well as the release does.
-    explained, explained_error : float
-        R^2, which noise may take below 0 or above 1, and its standard error.
-    level, slope : float
-        The variance around a prediction is level + slope * prediction; without score products the slope is 0.
-    edges, within : tuple of float
-        Half widths, and the shares of residuals that released counts say to lie within them; none where there are none.
+    `df` is that of a sample of normal errors that tells sigma2 as well as the release does. Without score products the
+    slope is 0; without released counts there are no `edges`.
     """
 
     sigma2: float

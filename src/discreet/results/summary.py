@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.domain.unit import Unit
 from discreet.errors import printable
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
@@ -25,20 +25,9 @@ class Summary:
 
     Invisible characters are escaped once, here, so every way to show a summary is safe.
 
-    Parameters
-    ----------
-    title : str
-        The title.
-    facts : tuple of (label, text)
-        Facts about the whole.
-    columns : tuple of str
-        Headings; the first is that of the names.
-    rows : tuple of tuples of str
-        One cell a column.
-    notes : tuple of str
-        Notes for the reader.
-    keys : int
-        Number of leading columns that identify a row; they are repeated in each part of a divided table.
+    `columns`: headings; the first is that of the names.
+    `rows`: one cell a column.
+    `keys`: number of leading columns that identify a row; they are repeated in each part of a divided table.
 
     Examples
     --------
@@ -98,15 +87,7 @@ class Summary:
         parts.append(["-" * width, *notes] if notes else [])
         return "\n".join(line for part in parts for line in part)
 
-    __repr__ = __str__
-
-    def as_text(self) -> str:
-        """The summary as text."""
-        return str(self)
-
-    def as_html(self) -> str:
-        """The summary as HTML, without a page around it."""
-        return self.html()
+    __repr__ = as_text = __str__
 
     def as_latex(self) -> str:
         """The summary for LaTeX; the rules of the table are those of booktabs."""
@@ -144,6 +125,8 @@ class Summary:
             f'<table class="facts">{facts}</table>{self.html_table()}<div class="notes">{notes}</div>'
         )
 
+    as_html = html
+
     def html_table(self) -> str:
         """The table alone."""
         numeric = [self.is_numeric(i) for i in range(len(self.columns))]
@@ -158,6 +141,22 @@ class Summary:
 
         body = "".join(cells(row, "td") for row in self.rows)
         return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+class Summarised(ABC):
+    """An object that is shown as its summary."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """A table of it."""
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def _printable(words: Any) -> Any:
@@ -196,13 +195,6 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
 def promise(g: Guarantee) -> str:
     """Describe the guarantee in a line."""
     return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
-
-
-def standard_errors(unit: Unit, *, robust: bool) -> str:
-    """Describe the kind of standard errors."""
-    if unit.person is not None:
-        return f"clustered by {unit.person!r}: errors of a person may go together"
-    return "robust: variances may be unequal" if robust else "for errors of equal variance"
 
 
 def row_count(certificate: Certificate, rows: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,18 +22,8 @@ _HARDLY = 4.0
 def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withheld: Bools) -> tuple[str, ...]:
     """Return the reason for each coefficient that is withheld, "" for the others.
 
-    Parameters
-    ----------
-    domain : Domain
-        The public facts.
-    e : NormalEquations
-        The equations.
-    fit : Debiased
-        The fit to their residuals, as `rotated` equations.
-    T : array
-        The map from the coefficients of `fit` to those of the user.
-    withheld : array
-        Mask of those without an interval.
+    `fit`: the fit to their residuals, as `rotated` equations.
+    `T`: the map from the coefficients of `fit` to those of the user.
     """
     texts = [""] * len(T)
     if not withheld.any():
@@ -56,15 +46,14 @@ def _told(columns: Sequence[str], still: Bools, at: Sequence[int]) -> str:
     """
     if not at:
         return "There are too few rows for this epsilon. More rows or a larger epsilon help."
-    names = _once(columns[i] for i in at if still[i])
-    if names:
+    if names := list(dict.fromkeys(columns[i] for i in at if still[i])):
         verb, they, it = ("varies", "it is", "it") if len(names) == 1 else ("vary", "they are", "them")
         return (
             f"{_joined(names)} {verb} too little within the declared bounds to be told from noise: {they} nearly "
             "constant, or the bounds are far too wide. Tighter bounds, more rows or a larger epsilon help, or a model "
             f"without {it}."
         )
-    names = _once(columns[i] for i in at)
+    names = list(dict.fromkeys(columns[i] for i in at))
     if len(names) == 1:
         return (
             f"{names[0]} is nearly determined by the other features. Leave one of them out, or give more rows or a "
@@ -81,10 +70,6 @@ def _vary_hardly(e: NormalEquations) -> Bools:
     units = np.linalg.solve(e.rotation, np.eye(len(e.S)))
     hardly: Bools = squares < _HARDLY * e.s_xx * np.einsum("ij,ij->j", units, units)
     return hardly
-
-
-def _once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -32,16 +32,9 @@ class Axes(NamedTuple):
 def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: float, *, constant: bool) -> Axes:
     """Return axes along the columns, centred and scaled by noisy sums of x and of x^2.
 
-    Parameters
-    ----------
-    sums, squares : array
-        Noisy sums over the rows of each regressor, and of its square; without the constant.
-    sds : tuple of float
-        Noise sds of the sums, and of the squares.
-    n : float
-        The number of rows.
-    constant : bool
-        Whether the design begins with the constant; columns are centred only then.
+    `sums`, `squares`: noisy sums over the rows of each regressor, and of its square; without the constant.
+    `sds`: noise sds of the sums, and of the squares.
+    `constant`: whether the design begins with the constant; columns are centred only then.
 
     Examples
     --------
@@ -87,16 +80,9 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
     P Q diag((a + f)/t), to the power -1/2, with f = c s sqrt(q), or more, and t what U'U has for a coordinate that is 1
     in every row. They are rotated so that each needs as few columns as possible, which only saves time.
 
-    Parameters
-    ----------
-    P, gram : array
-        The axes, and noisy U'U of u = w z/r.
-    sd : float
-        The noise sd of the diagonal of U'U.
-    constant : bool
-        Whether the first axis is the constant.
-    least : float
-        The share of the mean of a that is added to f.
+    `P`, `gram`: the axes, and noisy U'U of u = w z/r.
+    `sd`: the noise sd of the diagonal of U'U.
+    `least`: the share of the mean of a that is added to f.
 
     Examples
     --------
@@ -125,17 +111,8 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
 def triangular(P: ArrayLike) -> Floats:
     """Return P O with O orthogonal: row norms are unchanged, and each column needs only the first coordinates of x.
 
-    U'U and U'E are rotated with it, and rotated back by `Coordinates.P`; rows are rotated in less time.
-
-    Parameters
-    ----------
-    P : array of shape (d, q)
-        With q at most d.
-
-    Examples
-    --------
-    >>> triangular([[3.0, 4.0], [4.0, -3.0]]).round(6).tolist()
-    [[5.0, 0.0], [0.0, -5.0]]
+    U'U and U'E are rotated with it, and rotated back by `Coordinates.P`; rows are rotated in less time. P has
+    at least as many rows as columns.
     """
     flipped = np.asarray(P, dtype=float)[::-1]
     rotated: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]

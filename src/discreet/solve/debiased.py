@@ -59,26 +59,15 @@ _ROUNDS = 2
 class Debiased:
     """Debiased coefficients of the mapped columns.
 
-    Parameters
-    ----------
-    theta : array
-        The coefficients.
-    G, G_all : array
-        The inverse of X'X, debiased, on the directions that are not lost in noise, and on all.
-    W : array
-        The variances of the noise of X'X; of the noise M, with L.
-    sampling : array or None
-        Their covariance from sampling error; None where neither score products nor y'y were released.
-    privacy : array
-        Their covariance from the noise of the release.
-    score_noise : float
-        The sd of the noise on the diagonal of the score products; 0 where they were not released.
-    sigma2 : float or None
-        The variance of an outcome around the line; None where y'y was not released.
-    sigma2_error : float
-        The variance that the noise of the release gives sigma2.
-    L : array or None
-        The noise of X'X is L'M L, M that of the release.
+    `theta`: the coefficients.
+    `G`, `G_all`: the inverse of X'X, debiased, on the directions that are not lost in noise, and on all.
+    `W`: the variances of the noise of X'X; of the noise M, with L.
+    `sampling`: their covariance from sampling error; None where neither score products nor y'y were released.
+    `privacy`: their covariance from the noise of the release.
+    `score_noise`: the sd of the noise on the diagonal of the score products; 0 where they were not released.
+    `sigma2`: the variance of an outcome around the line; None where y'y was not released.
+    `sigma2_error`: the variance that the noise of the release gives sigma2.
+    `L`: the noise of X'X is L'M L, M that of the release.
     """
 
     theta: Floats
@@ -120,17 +109,7 @@ def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
 def contrasts(
     R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None, G_all: Floats | None = None
 ) -> ContrastMoments:
-    """Return how the tests of a'theta = c depend on c, for each row a of R.
-
-    Parameters
-    ----------
-    R : array
-        The combinations.
-    theta, C : array
-        Debiased coefficients and their covariance.
-    G, W, L, G_all : array
-        As in `Debiased`.
-    """
+    """Return how the tests of a'theta = c depend on c, for each row a of R."""
     G_all = G if G_all is None else G_all
     K, b, whole = through_noise(W, G_all, L), R @ G, R @ G_all
     noise, CR = noise_along(whole, R, K), R @ C
@@ -165,13 +144,6 @@ def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
     """Return debiased coefficients of one outcome with their covariances, from `rotated` equations: L'L = I.
 
     With weights or persons, rows do not count `alike`, and score products are not shrunk towards equal variances.
-
-    Examples
-    --------
-    >>> S, v = np.diag([100.0, 50.0]), np.array([50.0, -50.0])
-    >>> fit = debiased(NormalEquations.of_one(("a", "b"), "y", S, v, 80.0, 1e-9, 1e-9, 1e-9, n=52.0))
-    >>> fit.theta, round(fit.sigma2, 6)
-    (array([ 0.5, -1. ]), 0.1)
     """
     A = inverse(e)
     W, L = A.W, A.L
@@ -221,13 +193,7 @@ def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
 
 
 def positive(M: Floats, sd: float) -> Floats:
-    """Return a matrix near M without negative eigenvalues, whose trace is M's, or two sds of its noise if that is more.
-
-    Examples
-    --------
-    >>> positive(np.diag([2.0, 1.0, -1.0]), 0.1).round(2).tolist()
-    [[1.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]
-    """
+    """Return a matrix near M without negative eigenvalues, whose trace is M's, or two sds of its noise if more."""
     l, Q = np.linalg.eigh(M)  # noqa: E741
     total = max(float(l.sum()), 2 * sd * len(M) ** 0.5)
     nearest: Floats = (Q * (total * shares(l, total))) @ Q.T if total > 0 else np.zeros_like(M)
@@ -286,14 +252,7 @@ def coefficients(e: NormalEquations, A: Inverse) -> tuple[Floats, Floats | None]
 
 
 def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
-    """Return E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B.
-
-    Examples
-    --------
-    >>> through_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2))
-    array([[3., 0.],
-           [0., 3.]])
-    """
+    """Return E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B."""
     B = B if L is None else L @ B @ L.T
     spread: Floats = W * B
     np.fill_diagonal(spread, W @ np.diag(B))
@@ -301,14 +260,7 @@ def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
 
 
 def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = None) -> Floats:
-    """Return b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
-
-    Examples
-    --------
-    >>> one = np.array([[1.0, 2.0]])
-    >>> along_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one)
-    array([50.])
-    """
+    """Return b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices."""
     if L is not None:
         b, x, y = b @ L.T, x @ L.T, y @ L.T
     apart = W - np.diag(np.diag(W))
@@ -322,11 +274,6 @@ def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
     It starts from the solution for noise of sd s on the diagonal and s/sqrt(2) off it, s^2 the largest of W, which is
     a function of S: its eigenvalues g solve h g^2 + (l + h T) g = 1 with T their sum and h = s^2/2. Where most entries
     of S are noise and some are known, the iteration may not converge; then the start is kept, which is conservative.
-
-    Examples
-    --------
-    >>> resolvent(np.array([[3.0]]), np.array([[4.0]])).round(6)
-    array([[0.25]])
     """
     start = G = _as_if_invariant(S, float(W.max()) / 2)
     before = np.inf
@@ -365,15 +312,6 @@ def restricted(
     theta_0 = theta - C_0 R'(R C_0 R')^-1 b is the most likely theta for which they are, and C_0 the covariance there.
     The size of R C_0 R' errs as theta_0'M theta_0/k does, M = E[N1 B'(R C_0 R')^-1 B N1], B = R G, and theta_0 has
     covariance V = C_0 - C_0 R'(R C_0 R')^-1 R C_0: the relative variance of that size is 4 theta_0'M V M theta_0/k^2.
-
-    Parameters
-    ----------
-    theta, C, G, W, L : array
-        Debiased coefficients, their covariance, and what it was made of (`Debiased`).
-    R : array
-        The combinations, a row each.
-    b : array
-        Their estimates.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,33 +17,21 @@ class NormalEquations:
 
     Equations of one outcome, which `of_one` and `one` give, have its own `target`, `v`, `yy` and `s_xy`, too.
 
-    Parameters
-    ----------
-    names, targets : tuple of str
-        The regressors; the constant comes first where the model has an intercept. The outcomes.
-    S, V : array
-        Noisy X'X, and noisy X'Y with a column for each outcome.
-    squares : array or None
-        Noisy y'y of each outcome, where all of them were released.
-    s_xx : float
-        Noise sd of the diagonal of S (s_xx/sqrt(2) off it).
-    s_V : array
-        Noise sd of each outcome's column of V.
-    s_yy : float or None
-        Noise sd of `squares`.
-    n : float
-        The number of rows: declared, or a released noisy one.
-    variances : array, optional
-        Noise variances of the entries of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
-    L : array, optional
-        The map z = L x, where Z'Z and Z'Y were released, with the sds above; S and V were fitted to them.
-    offset : array, optional
-        The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
-        of the outcomes themselves, and the noise of S enters through theta - offset only.
-    score_products, s_score_products : array, optional
-        For each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise sd of the diagonal of Z'Z of it.
-    tails : array, optional
-        For each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
+    `names`, `targets`: the regressors; the constant comes first where the model has an intercept. The outcomes.
+    `S`, `V`: noisy X'X, and noisy X'Y with a column for each outcome.
+    `squares`: noisy y'y of each outcome, where all of them were released.
+    `s_xx`: noise sd of the diagonal of S (s_xx/sqrt(2) off it).
+    `s_V`: noise sd of each outcome's column of V.
+    `s_yy`: noise sd of `squares`.
+    `n`: the number of rows: declared, or a released noisy one.
+    `variances`: noise variances of the entries of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it
+        off it.
+    `L`: the map z = L x, where Z'Z and Z'Y were released, with the sds above; S and V were fitted to them.
+    `offset`: the models, a column for each outcome, whose residuals were released in their place: V and `squares` are
+        those of the outcomes themselves, and the noise of S enters through theta - offset only.
+    `score_products`, `s_score_products`: for each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise
+        sd of the diagonal of Z'Z of it.
+    `tails`: for each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
     """
 
     names: tuple[str, ...]
@@ -80,15 +69,10 @@ class NormalEquations:
 
     def one(self, j: int) -> NormalEquations:
         """Return the equations of one outcome."""
-        squares = None if self.squares is None else self.squares[[j]]
+        parts = {name: getattr(self, name) for name in ("squares", "score_products", "s_score_products", "tails")}
+        own: dict[str, Any] = {name: None if x is None else x[[j]] for name, x in parts.items()}
         offset = None if self.offset is None else self.offset[:, [j]]
-        one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
-        score_products, s_score_products, tails = (
-            None if x is None else x[[j]] for x in (self.score_products, self.s_score_products, self.tails)
-        )
-        return replace(
-            one, offset=offset, score_products=score_products, s_score_products=s_score_products, tails=tails
-        )
+        return replace(self, targets=(self.targets[j],), V=self.V[:, [j]], s_V=self.s_V[[j]], offset=offset, **own)
 
     def of_residuals(self) -> NormalEquations:
         """Return the equations of the residuals from the offset, as they were released; the same without an offset."""

@@ -43,12 +43,8 @@ _NOISE_OF_S = 1 / 2
 class Likelihood(NamedTuple):
     """The likelihood of theta given a release: exp(q' theta - theta' Q theta/2), up to a factor.
 
-    Parameters
-    ----------
-    Q, q : array
-        Precision, and precision times the likeliest theta.
-    unit : array
-        About how large each coefficient is, if it is not zero.
+    `Q`, `q`: precision, and precision times the likeliest theta.
+    `unit`: about how large each coefficient is, if it is not zero.
     """
 
     Q: Floats
@@ -83,20 +79,7 @@ class Likelihood(NamedTuple):
 def inclusion(known: Likelihood, always: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return inclusion probabilities, and mean coefficients given inclusion.
 
-    Parameters
-    ----------
-    known : Likelihood
-        The likelihood of a release.
-    always : array of bool
-        Regressors that belong to the model in any case, such as the constant.
-
-    Examples
-    --------
-    >>> S, v = 900 * np.eye(2), np.array([450.0, 1.0])
-    >>> e = NormalEquations.of_one(("a", "b"), "y", S, v, 400.0, 5.0, 5.0, 5.0, n=1800.0)
-    >>> probability, coefficient = inclusion(Likelihood.of_equations(e), np.array([False, False]))
-    >>> bool(probability[0] > 0.99 > 0.5 > probability[1]), float(coefficient[0].round(1))
-    (True, 0.5)
+    `always`: regressors that belong to the model in any case, such as the constant.
     """
     rng = np.random.default_rng(_SEED)
     unit, d = known.unit, len(known.q)

@@ -29,7 +29,7 @@ from discreet.core.threads import one_thread
 from discreet.domain import CONSTANT
 from discreet.privacy.values import ReleasedStage
 from discreet.solve.location import Hypothesis, Location
-from discreet.solve.noise_aware import HIDDEN, LARGEST_HIDDEN, denoise
+from discreet.solve.noise_aware import HIDDEN, denoise, hidden_floors
 from discreet.solve.outcome import shares
 
 _VARIANCES = np.geomspace(0.003, 1e4, 14)
@@ -71,14 +71,9 @@ class Normal(NamedTuple):
 class Joint:
     """The posterior of the coefficients of the mapped columns, and X'X.
 
-    Parameters
-    ----------
-    law, prior : Normal
-        The law of theta given all stages, and before them, averaged over the grids.
-    gram : array
-        X'X as the last stage weighs rows, denoised, scaled to the number of rows.
-    doubt : array
-        R, such that X'X - gram is about R N R', the entries of N having variance 1.
+    `law`, `prior`: the law of theta given all stages, and before them, averaged over the grids.
+    `gram`: X'X as the last stage weighs rows, denoised, scaled to the number of rows.
+    `doubt`: R, such that X'X - gram is about R N R', the entries of N having variance 1.
     """
 
     law: Normal
@@ -177,20 +172,9 @@ def joint(
 ) -> Joint:
     """Return the posterior of one outcome's coefficients.
 
-    Parameters
-    ----------
-    stages : sequence of ReleasedStage
-        The stages so far.
-    outcome : str
-        Its coordinate.
-    location : Location
-        The location estimated from its counts.
-    size : float
-        About the mean of |z|^2 in the first stage, the constant apart.
-    constant : bool
-        Whether the design begins with the constant.
-    energy : float, optional
-        The mean of e^2, where no stage released it.
+    `size`: about the mean of |z|^2 in the first stage, the constant apart.
+    `constant`: whether the design begins with the constant.
+    `energy`: the mean of e^2, where no stage released it.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
@@ -276,8 +260,7 @@ def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
     """Return S with its eigenvalues denoised, and with each of the floors under them, as in `noise_aware`."""
     l, Q = np.linalg.eigh(S)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
-    floors = np.minimum(HIDDEN * sd * math.sqrt(len(a) / 2), LARGEST_HIDDEN * a.sum())
-    return tuple((Q * np.maximum(a, floor)) @ Q.T for floor in floors)
+    return tuple((Q * np.maximum(a, floor)) @ Q.T for floor in hidden_floors(a, sd))
 
 
 def _inverse(P: Floats) -> Floats:

@@ -44,25 +44,10 @@ _WORTHWHILE = 0.3
 def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: float, *, intercept: bool) -> Floats:
     """Return the coefficients for each penalty, one row each.
 
-    Parameters
-    ----------
-    X, y : array
-        Rows that have the moments in question: any number of them, for example those of `made_up_rows`.
-    n : float
-        The number of rows by which the objective is scaled, not that of X.
-    penalties : array
-        alpha, in falling order, which lets each solution start from the last.
-    l1_ratio : float
-        r.
-    intercept : bool
-        Whether the first column of X is the constant, which is not penalised.
-
-    Examples
-    --------
-    >>> X, y = np.eye(2), np.array([3.0, -1.0])
-    >>> solve_path(X, y, 1.0, np.array([2.0, 0.5]), 1.0, intercept=False)
-    array([[ 1. ,  0. ],
-           [ 2.5, -0.5]])
+    `X`, `y`: rows that have the moments in question: any number of them, for example those of `made_up_rows`.
+    `n`: the number of rows by which the objective is scaled, not that of X.
+    `penalties`: alpha, in falling order, which lets each solution start from the last.
+    `intercept`: whether the first column of X is the constant, which is not penalised.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import enet_path  # slow to import
@@ -97,13 +82,7 @@ def _without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *, intercept: bool) -> Floats:
-    """Return penalties from one at which no coefficient is left (hardly any, for ridge) down to almost none.
-
-    Examples
-    --------
-    >>> penalty_grid(np.eye(2), np.array([3.0, -1.0]), 1.0, 1.0, 1e-9, intercept=False)[[0, -1]].round(6)
-    array([3.e+00, 3.e-04])
-    """
+    """Return penalties from one at which no coefficient is left (hardly any, for ridge) down to almost none."""
     if intercept:
         X, y = _without_constant(X, y)
     if l1_ratio == 0:
@@ -114,15 +93,7 @@ def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *
 
 
 def nearest_factor(M: Floats) -> Floats:
-    """Return F with F'F the positive semidefinite matrix nearest to M (Frobenius): negative eigenvalues become zero.
-
-    Examples
-    --------
-    >>> F = nearest_factor(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    >>> (F.T @ F).round(6)
-    array([[1.5, 1.5],
-           [1.5, 1.5]])
-    """
+    """Return F with F'F the positive semidefinite matrix nearest to M (Frobenius): negative eigenvalues become zero."""
     eigenvalues, U = np.linalg.eigh((M + M.T) / 2)
     factor: Floats = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * U.T
     return factor
@@ -134,14 +105,6 @@ def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
     The outcome is first scaled by w = s_xx/(sqrt(2) s_xy), so that X'y has the noise of an off-diagonal entry of X'X
     and the nearest matrix is the most likely one; the rows are scaled back. Where y'y was not released its public
     bound n stands for it. Moments that are possible already are kept as they are.
-
-    Examples
-    --------
-    >>> S, v = np.array([[2.0, 3.0], [3.0, 2.0]]), np.array([1.0, -1.0])
-    >>> X, y = made_up_rows(NormalEquations.of_one(("a", "b"), "y", S, v, 5.0, 1.0, 0.5**0.5, 1.0, n=9.0))
-    >>> (X.T @ X).round(6), (X.T @ y).round(6)
-    (array([[2.626889, 2.373111],
-           [2.373111, 2.626889]]), array([ 0.801511, -0.801511]))
     """
     C, e = e.rotation, e.rotated()
     w = e.s_xx / (math.sqrt(2) * e.s_xy)

@@ -77,21 +77,8 @@ class Hypothesis(NamedTuple):
 class Location:
     """The location of an outcome estimated from noisy counts, in its mapped units.
 
-    Parameters
-    ----------
-    rows : float
-        The number of rows.
-    centre, spread : float
-        The centre and the spread of the outcome; 0 where the spread is not known.
-    hypotheses : tuple of Hypothesis
-        The possible values of its mean.
-
-    Examples
-    --------
-    >>> counts = np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 700, 200, 0, 0, 0.0])
-    >>> found = locate([BinCounts(counts, WHOLE, 1.0)], (1000.0, 0.0))
-    >>> round(found.centre, 2), found.spread < 0.2
-    (0.45, True)
+    `centre`, `spread`: the centre and the spread of the outcome; 0 where the spread is not known.
+    `hypotheses`: the possible values of its mean.
     """
 
     rows: float
@@ -122,14 +109,9 @@ def next_span(counts: BinCounts, rows: tuple[float, float], *, centred: bool = T
 def locate(counts: Sequence[BinCounts], rows: tuple[float, float], *, centred: bool = True) -> Location:
     """Estimate the location of an outcome.
 
-    Parameters
-    ----------
-    counts : sequence of BinCounts
-        Counts over the whole range, and over a span of it; none where the first stage estimates the spread.
-    rows : tuple of float
-        The number of rows, noisy or declared, and the sd of its noise.
-    centred : bool
-        Whether the model has an intercept; without one the centre is 0.
+    `counts`: counts over the whole range, and over a span of it; none where the first stage estimates the spread.
+    `rows`: the number of rows, noisy or declared, and the sd of its noise.
+    `centred`: whether the model has an intercept; without one the centre is 0.
     """
     if not counts:
         return Location(max(rows[0], rows[1], 1.0), 0.0, 0.0, (Hypothesis(1.0, 0.0, 0.0),))

@@ -30,13 +30,7 @@ _MOST = 1 << 17
 
 @dataclass(frozen=True)
 class WeightedPenalty:
-    """sum_j q_j theta_j^2/2 + sum_j l_j |theta_j|.
-
-    Examples
-    --------
-    >>> WeightedPenalty(np.full(2, 3.0), np.zeros(2)).modulus
-    3.0
-    """
+    """sum_j q_j theta_j^2/2 + sum_j l_j |theta_j|."""
 
     quadratic: Floats
     l1: Floats
@@ -62,18 +56,10 @@ def minimise(
 ) -> tuple[Floats, float]:
     """Return the minimiser, up to a subgradient of norm `tolerance`, and the norm that was reached.
 
-    Parameters
-    ----------
-    smooth : callable
-        F, its gradient and its Hessian.
-    b, penalty, theta : array, WeightedPenalty, array
-        The linear term, the penalty, and where to start.
-    tolerance : float
-        The norm of the least subgradient at which to stop.
-    radius : float, optional
-        The largest norm of theta.
-    steepest : float, optional
-        A bound on the eigenvalues of the Hessian of F; without one there are no steps but Newton's.
+    `smooth`: F, its gradient and its Hessian.
+    `tolerance`: the norm of the least subgradient at which to stop.
+    `radius`: the largest norm of theta.
+    `steepest`: a bound on the eigenvalues of the Hessian of F; without one there are no steps but Newton's.
     """
     fine = tolerance if radius is None else tolerance / 4
     found = _minimise(smooth, b, penalty, theta, fine, steepest)

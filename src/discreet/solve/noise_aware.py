@@ -40,7 +40,7 @@ _ENERGIES = np.logspace(-3, 0, 13)
 HIDDEN = np.array([0.0, 0.25, 0.5])
 """The grid of f, in units of s_xx sqrt(d/2), above which an eigenvalue stands out from the noise of S."""
 
-LARGEST_HIDDEN = 0.6
+_LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
 _DOUBT = 1 / 4
@@ -60,19 +60,11 @@ _LEVELS = 16
 class Posterior:
     """The posterior of theta, of X'X and of the variances in the model.
 
-    Parameters
-    ----------
-    mean : array
-        The posterior mean of theta.
-    a, raised : array
-        Denoised eigenvalues of X'X, and the same, raised to the floor f on average.
-    U, v : array
-        X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for `e.rotated()`, of
-        which U holds the directions in units of theta.
-    tau, sigma2 : float
-        Posterior means of the variance of a coefficient and of the error of an outcome.
-    least : float
-        A floor under the eigenvalues: X'X may vary by as much in directions in which S shows nothing.
+    `a`, `raised`: denoised eigenvalues of X'X, and the same, raised to the floor f on average.
+    `U`, `v`: X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for
+        `e.rotated()`, of which U holds the directions in units of theta.
+    `tau`, `sigma2`: posterior means of the variance of a coefficient and of the error of an outcome.
+    `least`: a floor under the eigenvalues: X'X may vary by as much in directions in which S shows nothing.
     """
 
     mean: Floats
@@ -94,15 +86,7 @@ class Posterior:
 
 
 def noise_aware(e: NormalEquations) -> Floats:
-    """Return the posterior mean of theta given the noisy normal equations, a column for each outcome.
-
-    Examples
-    --------
-    >>> S, v = np.diag([100.0, 100.0]), np.array([50.0, -50.0])
-    >>> noise_aware(NormalEquations.of_one(("a", "b"), "y", S, v, 60.0, 1e-3, 1e-3, 1e-3, n=200.0)).round(2)
-    array([[ 0.5],
-           [-0.5]])
-    """
+    """Return the posterior mean of theta given the noisy normal equations, a column for each outcome."""
     at = _EigenDirections.of(e)
     theta = np.empty_like(at.V)
     for outcomes, grid, weights in at.averages():
@@ -174,7 +158,7 @@ class _EigenDirections:
         r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
         tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
         w = sigma2 * a + s_xy**2
-        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
+        floors = hidden_floors(a, s_xx)
         variances, shrinks = [], []
         for f in floors:
             raised = np.maximum(a, f)
@@ -185,16 +169,17 @@ class _EigenDirections:
         return _Grid(*rows, np.tile(tau.ravel(), len(floors)), np.tile(sigma2.ravel(), len(floors)))
 
 
+def hidden_floors(a: Floats, s_xx: float) -> Floats:
+    """Return the floors that eigenvalues of X'X may have where the noise of S hides them, from denoised ones."""
+    floors: Floats = np.minimum(HIDDEN * s_xx * math.sqrt(len(a) / 2), _LARGEST_HIDDEN * a.sum())
+    return floors
+
+
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741
     """Return a rotation-invariant estimate of the eigenvalues of X'X, from those of S in increasing order.
 
     l_k - 2 V h(l_k) with V = d s_xx^2/2 and h the Hilbert transform of the spectrum, smoothed over the noise of one
     eigenvalue, then made increasing: noise drives the eigenvalues of S apart, and this undoes it.
-
-    Examples
-    --------
-    >>> denoise(np.array([90.0, 110.0]), s_xx=10.0).round(1)
-    array([ 94.4, 105.6])
     """
     d = len(l)
     V = d * s_xx**2 / 2

@@ -26,13 +26,7 @@ _WIDTH = 2 / BINS
 
 
 def shares(counts: Floats, n: float) -> Floats:
-    """Return the shares of the parts: the point of the simplex nearest to counts/n, which sets noise to zero.
-
-    Examples
-    --------
-    >>> shares(np.array([80.0, 25.0, -5.0]), 100.0)
-    array([0.775, 0.225, 0.   ])
-    """
+    """Return the shares of the parts: the point of the simplex nearest to counts/n, which sets noise to zero."""
     falling = np.sort(counts / n)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(counts) + 1)
     threshold = excess[np.flatnonzero(falling > excess)[-1]]
@@ -45,11 +39,6 @@ def trusted(sd: float, n: float) -> bool:
 
     Where they cannot, the bounds are narrowed around their own centre only: a centre found in noise would be worse
     than the one declared, even for a model that predicts nothing else.
-
-    Examples
-    --------
-    >>> trusted(10.0, 1000.0), trusted(100.0, 1000.0)
-    (True, False)
     """
     return bool(sd * BINS**0.5 < _TRUSTED_NOISE * n)
 
@@ -58,25 +47,12 @@ def clipped_share(d: int, n: float, mu: float) -> float:
     """Return the share of outcomes that may be clipped: three times the relative noise d/(n mu), at most 0.3.
 
     Less than 21/(n mu) would drown in the noise of the counts themselves, so a small d counts as 7.
-
-    Examples
-    --------
-    >>> clipped_share(10, 1e6, 0.3) < 1e-3, clipped_share(10, 1e2, 0.3)
-    (True, 0.3)
     """
     return min(MOST_CLIPPED, _CLIPPED_PER_NOISE * max(d, _LEAST_NOISE) / (max(n, 1.0) * mu))
 
 
 def narrow(p: Floats, clipped: float, *, symmetric: bool) -> tuple[float, float]:
-    """Return the shortest union of parts that leaves out at most a share `clipped` of the outcomes, as (low, high).
-
-    Examples
-    --------
-    >>> p = np.zeros(16)
-    >>> p[3:6] = [0.3, 0.6, 0.1]
-    >>> narrow(p, 0.1, symmetric=False)
-    (-0.625, -0.375)
-    """
+    """Return the shortest union of parts that leaves out at most a share `clipped` of the outcomes, as (low, high)."""
     total = np.concatenate([[0.0], np.cumsum(p)])
     if symmetric:
         spans = [(i, BINS - i) for i in range(BINS // 2)]
@@ -102,28 +78,11 @@ def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, cent
     With t = y - g, which is 0 inside, the slope is 1 + cov(t, g)/var(g), and mean_y = mean_g + mean(t). Both moments
     of t are sums of a few noisy counts far out, where noise weighs most, so each is shrunk by as much as it is noise.
 
-    Parameters
-    ----------
-    counts : array
-        Noisy counts of the parts.
-    sd : float
-        Standard deviation of their noise.
-    n : float
-        Number of rows.
-    low, high : float
-        The bounds used, at edges of parts.
-    centred : bool
-        Whether the model has an intercept. Without one, or with counts that are not `trusted`, means are taken as 0.
-
-    Examples
-    --------
-    >>> counts = np.full(16, 1000.0)
-    >>> unclip(counts, 1.0, 16_000.0, -1.0, 1.0, centred=True).factor
-    1.0
-    >>> round(unclip(counts, 1.0, 16_000.0, -0.5, 0.5, centred=True).factor, 3)
-    1.375
-    >>> unclip(counts, 1e6, 16_000.0, -0.5, 0.5, centred=True).factor
-    1.0
+    `counts`: noisy counts of the parts.
+    `sd`: standard deviation of their noise.
+    `low`, `high`: the bounds used, at edges of parts.
+    `centred`: whether the model has an intercept. Without one, or with counts that are not `trusted`, means are taken
+        as 0.
     """
     p = shares(counts, n)
     centred = centred and trusted(sd, n)

@@ -49,14 +49,8 @@ class OutcomeSpectrum:
 class Projected:
     """The nearest point of K.
 
-    Parameters
-    ----------
-    G : array
-        The projected associations.
-    noise : array
-        For each outcome, the sd that noise of sd 1 has after the projection.
-    nu : float
-        The multiplier; 0 where only directions without variation were left out.
+    `noise`: for each outcome, the sd that noise of sd 1 has after the projection.
+    `nu`: the multiplier; 0 where only directions without variation were left out.
     """
 
     G: Floats
@@ -67,20 +61,8 @@ class Projected:
 def project(G: Floats, spectrum: OutcomeSpectrum, n: float, B: float) -> Projected:
     """Project associations onto K.
 
-    Parameters
-    ----------
-    G : array
-        Noisy X'Y/n.
-    spectrum : OutcomeSpectrum
-        The spectrum of the public outcomes.
-    n, B : float
-        The number of rows, and the bound on the norm of a row of X.
-
-    Examples
-    --------
-    >>> outcomes = OutcomeSpectrum.of_gram(np.diag([4.0, 4.0]))
-    >>> project(np.array([[3.0, 4.0]]), outcomes, n=4, B=0.5).G.round(6)
-    array([[0.3, 0.4]])
+    `G`: noisy X'Y/n.
+    `n`, `B`: the number of rows, and the bound on the norm of a row of X.
     """
     c = spectrum.squares / n**2
     GV = G @ spectrum.V

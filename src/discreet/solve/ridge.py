@@ -15,21 +15,7 @@ _TOLERANCE = 1e-10
 
 
 def ridge(S: Floats, V: Floats, penalty: float) -> Floats:
-    """Return (S + penalty I)^-1 V by one Cholesky factorisation; the shortest solution if that matrix is not definite.
-
-    Parameters
-    ----------
-    S, V : array
-        X'X, and X'y of one outcome or X'Y of many.
-    penalty : float
-        lambda.
-
-    Examples
-    --------
-    >>> ridge(np.diag([1.0, 3.0]), np.array([[2.0, 0.0], [4.0, 8.0]]), 1.0)
-    array([[1., 0.],
-           [1., 2.]])
-    """
+    """Return (S + penalty I)^-1 V by one Cholesky factorisation; the shortest solution where it is not definite."""
     A = S + penalty * np.eye(len(S))
     try:
         theta: Floats = cho_solve(cho_factor(A), V)
@@ -43,12 +29,6 @@ def conjugate_gradients(S: Floats, V: Floats, penalty: float) -> Floats:
 
     An outcome stops when its residual is small, after 2 d steps, or when the matrix proves not to be definite; its last
     iterate is kept.
-
-    Examples
-    --------
-    >>> conjugate_gradients(np.diag([1.0, 3.0]), np.array([[2.0, 0.0], [4.0, 8.0]]), 1.0).round(9)
-    array([[1., 0.],
-           [1., 2.]])
     """
     A = S + penalty * np.eye(len(S))
     theta, residual = np.zeros_like(V), V.copy()

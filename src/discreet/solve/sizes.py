@@ -38,15 +38,7 @@ _FAR, _ROOM = 0.03, 1.5
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """The law of a count up to `most`: weights of negative binomial laws with zeros.
-
-    Examples
-    --------
-    >>> counts = BinCounts(np.array([900.0, 90.0, 10.0, *np.zeros(13)]), (-1.0, 1.0), 1.0)
-    >>> law = count_law([counts], 1000.0, 160.0)
-    >>> 2 < law.mean < 8, 15 < law.quantile(0.99) < 35
-    (True, True)
-    """
+    """The law of a count up to `most`: weights of negative binomial laws with zeros."""
 
     most: float
     weights: Floats
@@ -67,17 +59,7 @@ class CountLaw:
 
 
 def count_law(counts: Sequence[BinCounts], n: float, most: float) -> CountLaw:
-    """Estimate the law of an outcome from its noisy counts.
-
-    Parameters
-    ----------
-    counts : sequence of BinCounts
-        Counts over spans of the range from 0 to `most`.
-    n : float
-        The number of rows.
-    most : float
-        The largest count.
-    """
+    """Estimate the law of an outcome from its noisy counts over spans of the range from 0 to `most`."""
     log = np.log(_prior())
     for c in counts:
         edges = tuple(((c.edges + 1) * most / 2).tolist())

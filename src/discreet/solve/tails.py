@@ -26,17 +26,7 @@ _UNSEEN = 0.5
 
 
 def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
-    """Return t, such that clipping and shortening in the last stage move a'theta by at most about sqrt(t a'G a).
-
-    Parameters
-    ----------
-    stages : sequence of ReleasedStage
-        All stages of a release.
-    outcome : str
-        Its coordinate.
-    n : float
-        The number of rows.
-    """
+    """Return t, such that clipping and shortening in the last stage move a'theta by at most about sqrt(t a'G a)."""
     last = stages[-1]
     own, j = last.event.coordinates, last.event.coordinates.outcomes.index(outcome)
     b, spread = last.event.widths[j], math.sqrt(max(float(last.squares[j]), 0.0) / n)

@@ -101,7 +101,8 @@ def privacy_plot(releases: Any, *, total: bool = False) -> Figure:
     >>> privacy_plot(model.release_).get_axes()[0].get_xlabel()
     'epsilon'
     """
-    named = {name: _certificate(one) for name, one in _mapping(releases).items()}
+    given = releases if isinstance(releases, Mapping) else {"": releases}
+    named = {name: _certificate(one) for name, one in given.items()}
     events = {name: list(one.events) for name, one in named.items()}
     if total:
         events["all together"] = [event for listed in events.values() for event in listed]
@@ -135,11 +136,6 @@ def path_plot(results: PenalisedResults) -> Figure:
 
     Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level of
     a category), so all have the outcome's unit. Drawing it costs no privacy: it is computed from the release.
-
-    Parameters
-    ----------
-    results : PenalisedResults
-        A fitted ridge, lasso or elastic net.
 
     Examples
     --------
@@ -179,10 +175,6 @@ def path_plot(results: PenalisedResults) -> Figure:
         if len(order):
             legend(figure, axes)
     return figure  # type: ignore[no-any-return]
-
-
-def _mapping(releases: Any) -> Mapping[str, Any]:
-    return releases if isinstance(releases, Mapping) else {"": releases}
 
 
 def _certificate(one: Any) -> Certificate:

@@ -46,14 +46,7 @@ _LABELS = 60
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
-    """Return the declared range of a regressor, as a number and in words.
-
-    Examples
-    --------
-    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"]})
-    >>> reach(domain, "age"), reach(domain, "sex[M]")
-    ((72.0, '18 to 90'), (1.0, ''))
-    """
+    """Return the declared range of a regressor, as a number and in words."""
     if name == CONSTANT:
         return 1.0, ""
     column = column_of(domain, name)
@@ -94,13 +87,6 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
     (`discreet.results.effects`); levels of a category are compared with its first. On the right stands the coefficient
     itself, where one makes the effect.
 
-    Parameters
-    ----------
-    results : Results
-        A fitted model.
-    level : float
-        The level of the intervals.
-
     Examples
     --------
     >>> import numpy as np
@@ -123,8 +109,7 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
             own = found.coef[moved], places[moved]
             axes.plot(*own, "D", mfc="white", mec=INK, ms=4, zorder=4, label="coef, for predictions")
         _finish(figure, axes, found, results)
-        why = found.ends if isinstance(found.ends, Unavailable) else None
-        if why is not None:
+        if isinstance(why := found.ends, Unavailable):
             note(figure, f"Intervals are {why}: {why.reason}")
     return figure  # type: ignore[no-any-return]
 
@@ -200,13 +185,7 @@ def _step(found: Effects) -> float:
 
 
 def budget_plot(certificate: Certificate) -> Figure:
-    """The share of mu^2 that each released statistic takes; mu^2 is what adds up over releases.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of a release.
-    """
+    """The share of mu^2 that each released statistic takes; mu^2 is what adds up over releases."""
     shares = budget_shares(certificate)
     with style():
         figure, axes = canvas(0.75 + 0.34 * max(len(shares), 1))
@@ -221,16 +200,7 @@ def budget_plot(certificate: Certificate) -> Figure:
 
 
 def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
-    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian.
-
-    Examples
-    --------
-    >>> from discreet import DPLinearRegression
-    >>> given = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1), "stages": 1}
-    >>> model = DPLinearRegression(**given).fit([[0.5]] * 9, [1] * 9)
-    >>> [(name, round(share, 2)) for name, share in budget_shares(model.certificate_)]
-    [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
-    """
+    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian."""
     neighbors = certificate.guarantee.neighbors
     if not all(event.gaussian_sums for event in certificate.events):
         return []
@@ -246,13 +216,7 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
 
 
 def noise_plot(released: ReleasedMoments) -> Figure:
-    """The size of each released number in sds of its noise; what lies left of the line could be noise alone.
-
-    Parameters
-    ----------
-    released : ReleasedMoments
-        A release.
-    """
+    """The size of each released number in sds of its noise; what lies left of the line could be noise alone."""
     sizes = signal_to_noise(released)
     with style():
         figure, axes = canvas(1.0 + 0.5 * max(len(sizes), 1))
@@ -315,15 +279,7 @@ def _hidden(values: Floats) -> str:
 
 
 def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
-    """Two models' coefficients with their intervals, each times one declared range for both.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Two models side by side.
-    level : float
-        The level of the intervals.
-    """
+    """Two models' coefficients with their intervals, each times one declared range for both."""
     level = checks.fraction("level", level)
     ranges = _common_ranges(comparison)
     pair = [effects(fitted, level, ranges) for _, fitted in comparison.models]
@@ -345,8 +301,8 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
         axes.set_xlabel(_effect_axis(comparison.a) if alike else "effect on each outcome over the declared range")
         _few_ticks(axes)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
-        missing = [short(label) for (label, _), found in zip(comparison.models, pair, strict=True) if not _known(found)]
-        if missing:
+        found_ends = zip(comparison.names, (found.ends for found in pair), strict=True)
+        if missing := [short(label) for label, ends in found_ends if isinstance(ends, Unavailable)]:
             note(figure, f"No intervals for {' and '.join(missing)}: the summary says why.")
     return figure  # type: ignore[no-any-return]
 
@@ -358,10 +314,6 @@ def _common_ranges(comparison: Comparison) -> dict[str, tuple[float, float]]:
         specs = Variables(fitted.certificate.domain, fitted.names).specs
         found |= {name: spec.bounds for name, spec in specs.items() if spec.bounds}
     return found
-
-
-def _known(found: Effects) -> bool:
-    return not isinstance(found.ends, Unavailable)
 
 
 def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:

@@ -26,13 +26,6 @@ def response_plot(results: Fitted, level: float = 0.95) -> Figure:
     The other features are in the middle of their declared ranges. Where one multiplies the feature, there is a line for
     each of its levels, or for the ends and the middle of its range.
 
-    Parameters
-    ----------
-    results : Results
-        A fitted model.
-    level : float
-        The level of the intervals.
-
     Examples
     --------
     >>> import numpy as np

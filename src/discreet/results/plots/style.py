@@ -106,13 +106,7 @@ def logarithmic(*axes: Any) -> None:
 
 
 def power(value: float) -> str:
-    """A number on a logarithmic scale.
-
-    Examples
-    --------
-    >>> power(0.01), power(1000.0), power(1e-6), power(1e12)
-    ('0.01', '1,000', '10⁻⁶', '10¹²')
-    """
+    """A number on a logarithmic scale."""
     exponent = math.log10(value)
     if abs(exponent - round(exponent)) < 1e-9 and not -4 < exponent < 5:
         return "10" + str(round(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -139,13 +133,7 @@ def note(figure: Any, text: str) -> None:
 
 
 def short(text: str, length: int = 34) -> str:
-    """Return a name for a plot: escaped, and shortened in the middle if it is long.
-
-    Examples
-    --------
-    >>> short("age"), short("a very long name that never ends[level 12]", 20)
-    ('age', 'a very lon…level 12]')
-    """
+    """Return a name for a plot: escaped, and shortened in the middle if it is long."""
     text = printable(text)
     tail = (length - 1) // 2
     return text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[-tail:]}"
@@ -154,14 +142,7 @@ def short(text: str, length: int = 34) -> str:
 def svg(figure: Figure, name: str, words: str) -> str:
     """Return a figure as SVG text, with an alternative text.
 
-    Parameters
-    ----------
-    figure : Figure
-        The picture.
-    name : str
-        Letters that tell its identifiers apart from those of other pictures on the page.
-    words : str
-        A description of the picture.
+    `name`: letters that tell its identifiers apart from those of other pictures on the page.
     """
     file = io.BytesIO()
     with style():

@@ -53,6 +53,7 @@ def report(
     moments = moments_of(results, released)
     certificate = results.certificate
     heading = facts.heading(results)
+    text, bibtex = facts.citation(results, None if date is None else str(date))
     parts = [
         section("What was asked", table(("", ""), facts.asked(results), "facts")),
         section("What was found", *_found(results, level)),
@@ -69,7 +70,7 @@ def report(
             paragraphs(facts.UNITS),
         ),
         section("How to verify", *_verify(results)),
-        section("How to cite", *_cite(results, date)),
+        section("How to cite", paragraphs(text), code(bibtex)),
     ]
     return page(
         f"{heading}: a private regression", heading, facts.answer(results, level), promise.banners(results), parts
@@ -115,7 +116,7 @@ def _promised(results: Fitted) -> list[str]:
     odds = promise.odds(certificate.guarantee)
     risk = [] if odds is None else ["<h3>What one person risks</h3>", paragraphs(*promise.risk(certificate.guarantee))]
     findings = [(f.what, "holds" if f.ok else "FAILS", f.detail) for f in certificate.check()]
-    statement = promise.statement(certificate)
+    statement = certificate.words().splitlines()
     terms = meanings([*statement, *(text for finding in findings for text in finding)])
     return [
         paragraphs(*statement),
@@ -180,8 +181,3 @@ def _verify(results: Fitted) -> list[str]:
             "signed.",
         ),
     ]
-
-
-def _cite(results: Fitted, date: dt.date | str | None) -> list[str]:
-    text, bibtex = facts.citation(results, None if date is None else str(date))
-    return [paragraphs(text), code(bibtex)]

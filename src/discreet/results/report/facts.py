@@ -180,11 +180,8 @@ def certified(results: Fitted) -> list[tuple[str, str]]:
     ]
     if domain.data_norm is not None:
         facts.append(("Norm of a row", f"at most {domain.data_norm:g} over {', '.join(domain.norm_columns)}"))
-    return [*facts, ("Software", c.software or "not recorded"), ("Digest of the release", _digest(results))]
-
-
-def _digest(results: Fitted) -> str:
-    return f"SHA-256 {results.release}" if results.release else "not recorded"
+    digest = f"SHA-256 {results.release}" if results.release else "not recorded"
+    return [*facts, ("Software", c.software or "not recorded"), ("Digest of the release", digest)]
 
 
 def blocks(certificate: Certificate) -> list[tuple[str, ...]]:

@@ -38,19 +38,8 @@ def banners(results: Fitted) -> list[str]:
     return [*([texts[g.status]] if g.status in texts else []), *wrong]
 
 
-def statement(certificate: Certificate) -> list[str]:
-    """State the guarantee in the certificate's own words."""
-    return certificate.words().splitlines()
-
-
 def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] | None:
-    """A table of how certain an attacker can become; None where nothing is promised.
-
-    Examples
-    --------
-    >>> odds(Guarantee(1.0, 1e-6, "add-remove", "verified"))[1][1]
-    ('10 %', '23.2 %', '45.1 %')
-    """
+    """A table of how certain an attacker can become; None where nothing is promised."""
     if guarantee.status == "simulation":
         return None
     e = guarantee.epsilon
@@ -64,13 +53,7 @@ def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] 
 
 
 def at_most(before: float, epsilon: float) -> float:
-    """Compute how certain somebody can become whose odds grow by e^epsilon.
-
-    Examples
-    --------
-    >>> round(at_most(0.5, 1.0), 3), at_most(0.01, 5000.0)
-    (0.731, 1.0)
-    """
+    """Compute how certain somebody can become whose odds grow by e^epsilon."""
     return 1 / (1 + (1 - before) / before * math.exp(-epsilon))
 
 
@@ -90,7 +73,8 @@ def risk(guarantee: Guarantee) -> list[str]:
 def exception(guarantee: Guarantee) -> list[str]:
     """Text on what the table leaves out."""
     d, e = guarantee.delta, guarantee.epsilon
-    text = f"Outside a case of probability delta = {d:g}{_one_in(d)}, in which nothing is promised."
+    one_in = f" (1 in {1 / d:,.0f})" if d > 0 else ""
+    text = f"Outside a case of probability delta = {d:g}{one_in}, in which nothing is promised."
     if guarantee.neighbors == "add-remove":
         content = min(1.0, d * (1 + math.exp(min(e, 700.0))))
         text += (
@@ -121,7 +105,3 @@ def _percent(p: float) -> str:
     if p > 0.9995:
         return "above 99.9 %"
     return f"{100 * p:.3g} %"
-
-
-def _one_in(delta: float) -> str:
-    return f" (1 in {1 / delta:,.0f})" if delta > 0 else ""
