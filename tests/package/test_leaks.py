@@ -504,7 +504,7 @@ BAD_RELEASES = [
     *(({"targets": value}, "a list with at least one column name") for value in ("income", [], ())),
     ({"targets": ["wealth"]}, "'wealth' is not declared. Declared: age"),
     ({"targets": ["income", "income"]}, "named twice"),
-    ({"moments": FRAME}, "Moments.from_source"),
+    ({"moments": FRAME}, "A table needs domain="),
 ]
 
 

@@ -13,6 +13,7 @@ less, as the release states; it has nothing to charge.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
@@ -275,6 +276,10 @@ class JointInference(Inference):
         whole = replace(self, estimate=A @ self.estimate, T=A @ self.T, culprits=("",) * len(A))
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
         return replace(whole, culprits=told)
+
+    def test(self, places: Sequence[int]) -> Test | Unavailable:
+        """The test that some coefficients are all zero, with the covariance that they have if they are."""
+        return self.joint(np.eye(len(self.T))[list(places)])
 
     def joint(self, A: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
         """The test that several weighted sums of (intercept, coefficients), a row of A each, have some values.

@@ -87,7 +87,11 @@ class Summary:
         parts.append(["-" * width, *notes] if notes else [])
         return "\n".join(line for part in parts for line in part)
 
-    __repr__ = as_text = __str__
+    __repr__ = __str__
+
+    def as_text(self) -> str:
+        """The summary as text."""
+        return str(self)
 
     def as_latex(self) -> str:
         """The summary for LaTeX; the rules of the table are those of booktabs."""

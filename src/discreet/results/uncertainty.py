@@ -114,6 +114,11 @@ class Estimate:
         found = self.law.p_values_at(np.array([float(value)]) - self.shift)
         return found if isinstance(found, Unavailable) else float(found[0])
 
+    @property
+    def t_value(self) -> float | Unavailable:
+        """The estimate in standard errors."""
+        return self.t_value_at(0.0)
+
     def t_value_at(self, value: float) -> float | Unavailable:
         """The distance from `value` in standard errors."""
         if isinstance(self.std_err, Unavailable):
