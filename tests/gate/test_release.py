@@ -145,8 +145,8 @@ def test_some_column_must_stay_a_feature():
         released(moments=people_moments(domain), targets=["age", "income"])
 
 
-def test_only_moments_are_released():
-    with pytest.raises(ParameterError, match=r"Moments\.from_source"):
+def test_a_table_without_a_domain_is_refused():
+    with pytest.raises(ParameterError, match="A table needs domain="):
         released(moments=people())
 
 
