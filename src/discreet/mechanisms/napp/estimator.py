@@ -214,15 +214,9 @@ class NAPP(ReleasesModel, PrivateEstimator):
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)
         kappa = checks.positive("kappa", self._group("shape")["kappa"])
-        if self.penalty != "elasticnet":
-            alpha = self.alpha if self.alpha is None or self.penalty == "l1" else 2 * self.alpha
-            return {"penalty": self.penalty, "alpha": alpha}
-        times = 1 + 2 * kappa
-        return {
-            "penalty": "elasticnet",
-            "alpha": None if self.alpha is None else self.alpha * times,
-            "l1_ratio": 1 / times,
-        }
+        times = {"l1": 1, "l2": 2, "elasticnet": 1 + 2 * kappa}[self.penalty]
+        ratio = {"l1_ratio": 1 / times} if self.penalty == "elasticnet" else {}
+        return {"penalty": self.penalty, "alpha": None if self.alpha is None else self.alpha * times, **ratio}
 
     def _done(self) -> Any:
         check_is_fitted(self)

@@ -16,10 +16,10 @@ from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.families import Loss, Outcome, Poisson, QuadraticHinge, Squared
-from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, Recycled, SquaredLosses, recycle
+from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, NAPPRun, SquaredLosses, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
 from discreet.mechanisms.napp.event import NappEvent, least_modulus, noise_scale
-from discreet.mechanisms.napp.release import NAPPDraws, release_napp
+from discreet.mechanisms.napp.release import NAPPDraws, Recycled, release_napp
 from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
@@ -182,7 +182,7 @@ class NAPPModel(PerturbedModel):
         augmented = Poisson(max(loss.limit, _LEAST_RATE)) if isinstance(loss, Poisson) else loss
         losses, label, retrieval = None if plain else (loss, augmented), labels[0], self.asked.retrieval
 
-        def algorithm(rows: Rows, draws: NAPPDraws) -> Recycled:
+        def algorithm(rows: Rows, draws: NAPPDraws) -> Recycled[NAPPRun]:
             return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
 
         certificate, found = release_napp(read(), algorithm, event, retrieval, self._session(promise))
