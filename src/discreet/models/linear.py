@@ -69,12 +69,7 @@ class MomentsEstimator(PrivateRegressor):
         return self._fit(moments, self._spec(moments, (target,), features))
 
     def _spec(
-        self,
-        moments: Moments,
-        targets: Sequence[str] | None,
-        features: Sequence[str] | None,
-        *,
-        several: bool = False,
+        self, moments: Moments, targets: Sequence[str] | None, features: Sequence[str] | None, *, several: bool = False
     ) -> FitSpec:
         """Check the request for a fit to moments; by default their outcomes are fitted."""
         promise = self._check()

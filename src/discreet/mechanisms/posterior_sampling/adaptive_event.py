@@ -20,13 +20,7 @@ from discreet.mechanisms.posterior_sampling.event import relative, tolerance, tr
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Failure, Law
-from discreet.privacy.ops import (
-    GOLDEN,
-    coefficient_bound,
-    coefficient_bounds,
-    gaussian_excess,
-    gaussian_residual_limit,
-)
+from discreet.privacy.ops import GOLDEN, coefficient_bound, coefficient_bounds, gaussian_excess, gaussian_residual_limit
 from discreet.statistics.eigenvalue import MAX_ROWS, eigenvalue_error
 
 STAGED = {
