@@ -192,12 +192,12 @@ class NAPPModel(PerturbedModel):
     ) -> tuple[NAPPPlan, NappEvent]:
         """The parameters of algorithm 1, and the event that the certificate lists."""
         assert self.asked is not None
-        a, c, rows = self.asked, self.asked.constants, self.asked.augmentation
-        L = norm * (loss.slope if c.slope is None else c.slope)
-        least = least_modulus(norm**2 * loss.curvature, promise.epsilon, c.share)
-        modulus = least if c.modulus is None else c.modulus
+        a, constants, augmented = self.asked, self.asked.constants, self.asked.augmentation
+        L = norm * (loss.slope if constants.slope is None else constants.slope)
+        least = least_modulus(norm**2 * loss.curvature, promise.epsilon, constants.share)
+        modulus = least if constants.modulus is None else constants.modulus
         slopes = np.array([name != CONSTANT for name in design])
-        how = (rows.moor, a.word != "none", rows.n_e, rows.iterations, rows.tol, rows.zero)
+        how = (augmented.moor, a.word != "none", augmented.n_e, augmented.iterations, augmented.tol, augmented.zero)
         plan = NAPPPlan(a.loss, a.regularizer, modulus, slopes, *how)
         target = domain.entries[domain.positions[outcome.column][-1]].name
         event = NappEvent(
@@ -211,14 +211,14 @@ class NAPPModel(PerturbedModel):
             noise=self.noise,
             selection=a.word,
             gradient=L,
-            scale=noise_scale(L, c.share * promise.epsilon, promise.delta),
-            share=c.share,
+            scale=noise_scale(L, constants.share * promise.epsilon, promise.delta),
+            share=constants.share,
             strength=a.regularizer.strength,
             modulus=2 * modulus,
-            moor=int(rows.moor),
-            iterations=rows.iterations,
+            moor=int(augmented.moor),
+            iterations=augmented.iterations,
             rounds=a.recycling.rounds if a.recycling.retrieval == "recycle" else 0,
-            augmented=rows.n_e,
+            augmented=augmented.n_e,
             truncation=a.truncation,
             retrieved=0.0,
         )

@@ -92,7 +92,8 @@ class ObjectivePerturbation(PerturbedRegressor):
             name = domain.entries[domain.target(outcome.name)].name
             return [replace(task, event=replace(task.event, target=name)) for task in tasks]
         e, d = calibration.epsilon, calibration.delta
-        if self._paper == "wang2018-code":  # (X'X + 2/e^2 I) theta = (X'y - b)/2 (E25)
+        if self._paper == "wang2018-code":
+            # (X'X + 2/e^2 I) theta = (X'y - b)/2, b of sd 2 sqrt(4 log(2/delta) + 2 e)/e^2, |theta| <= radius (E25)
             labels = [lambda y: y / 2]
             event = calibration.event(2 / e**2, math.sqrt(4 * math.log(2 / d) + 2 * e) / e**2)
         else:
