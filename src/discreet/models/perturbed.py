@@ -362,7 +362,8 @@ class PerturbedClassifier(Classifier, PerturbedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; X is not clipped to the bounds."""
-        labels: NDArray[Any] = self.classes_[places(self._predictor(X))]
+        found = places(self._predictor(X))
+        labels: NDArray[Any] = self.classes_[found]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
