@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from discreet.mechanisms.objective_perturbation import loss as objectives
 from discreet.mechanisms.posterior_sampling import adaptive_estimator as ada_ops
-from discreet.mechanisms.posterior_sampling import adaptive_loss
+from discreet.mechanisms.posterior_sampling import adaptive_event, adaptive_loss
 from discreet.per_instance import search
 from discreet.per_instance.leverage import LeverageRidge
 from discreet.per_instance.smooth import output_epsilon
@@ -148,7 +148,7 @@ def test_output_perturbation_with_a_fixed_covariance(shape):
 @pytest.fixture
 def quick(monkeypatch):
     """A limit that is at once computed: what is tested is the integral over the stages, not their calibration."""
-    monkeypatch.setattr(ada_ops, "gaussian_residual_limit", lambda mu, delta, m: mu / math.sqrt(m) * (1 - m / 3))
+    monkeypatch.setattr(adaptive_event, "gaussian_residual_limit", lambda mu, delta, m: mu / math.sqrt(m) * (1 - m / 3))
 
 
 def draw(plan, S, v, rng):

@@ -302,7 +302,7 @@ def test_printed_ada_ops_needs_no_penalty_where_the_data_are_well_conditioned():
     """Rule (7) grows with t from t = 0 on once the released eigenvalue is large; a little below it does not."""
     for penalty in (
         lambda e: ada_ops.printed_penalty(1.0, DELTA, 1.0, 10, e),
-        lambda e: ada_ops.code_penalty(1.0, DELTA, 10, e),
+        lambda e: ada_ops.printed_penalty(1.0, DELTA, 1.0, 10, e, code=True),
     ):
         assert penalty(1e6)[1] == 0
         assert penalty(100.0)[1] > 1

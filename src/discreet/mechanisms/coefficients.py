@@ -57,8 +57,9 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
         domain.columns[column].as_number(column, type(self).__name__)
         return column
 
-    def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: StagedSubject, spec: FitSpec) -> Self:
+    def _fit_coefficients(self, drawn: tuple[Certificate, Floats], subject: StagedSubject, spec: FitSpec) -> Self:
         """Build the model from released coefficients, in the user's units."""
+        certificate, theta = drawn
         domain, design = certificate.domain, subject.design
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]

@@ -215,20 +215,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 class FitSpec:
     """The outcomes, features and promise of one fit.
 
-    Parameters
-    ----------
-    targets : tuple of str
-        The outcomes.
-    features : list of str
-        The features.
-    promise : Guarantee
-        The promise.
-    named : bool
-        Whether the columns of X have names of their own.
-    several : bool
-        Whether outcomes were given as several, so that the result is a model for each.
-    classes : tuple, optional
-        The classes whose places the outcome holds, where it is a number for that reason only.
+    The columns of X may be `named`; outcomes given as `several` have a model for each; `classes` are those whose places
+    the outcome holds, where it is a number for that reason only.
     """
 
     targets: tuple[str, ...]
@@ -270,12 +258,7 @@ _PARAMETERS = """epsilon, delta : float
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateEstimator(Estimator, ABC):
-    """An estimator that reads the rows of a table, and keeps a promise.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """An estimator that reads the rows of a table, and keeps a promise."""
 
     paper_neighbors: ClassVar[Neighbors] = "add-remove"
     """The relation that the method's papers are about."""
@@ -482,12 +465,7 @@ class PrivateEstimator(Estimator, ABC):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateRegressor(Regressor, PrivateEstimator):
-    """A private estimator of numbers, linear in the features.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """A private estimator of numbers, linear in the features."""
 
     bounds_y: Any = None
 

@@ -65,12 +65,19 @@ class MomentsEstimator(PrivateRegressor):
         features : sequence of str, optional
             The features; all other columns by default.
         """
+        return self._fit(moments, self._spec(moments, (target,), features))
+
+    def _spec(
+        self, moments: Moments, targets: Sequence[str] | None, features: Sequence[str] | None, *, several: bool = False
+    ) -> FitSpec:
+        """Check the request for a fit to moments; by default their outcomes are fitted."""
         promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         self._refuse_unit(moments.domain)
-        names = feature_names(moments.domain, self._outcome_columns(moments.domain, (target,)), features)
-        return self._fit(moments, FitSpec((target,), names, promise))
+        targets = moments.targets if targets is None else targets
+        names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
+        return FitSpec(tuple(targets), names, promise, several=several)
 
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         check_size(len(table.domain.entries), staged=False)
@@ -83,12 +90,7 @@ class MomentsEstimator(PrivateRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MomentsRegressor(ReleasesMoments, MomentsEstimator):
-    """A linear model fitted to one release of noisy moments.
-
-    Parameters
-    ----------
-    {parameters}
-    """
+    """A linear model fitted to one release of noisy moments."""
 
     one_row_each: ClassVar[str] = ""
 
@@ -98,8 +100,8 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
     # ---------------------------------------------------------------- the method's own mathematics
 
     def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
-        """Return the statistics that the verified method releases, with shares of mu^2."""
-        raise NotImplementedError
+        """Return the statistics that the verified method releases, with shares of mu^2: X'X and X'y, half for each."""
+        return [StatisticRequest("gram", design, (), 1 / 2), StatisticRequest("cross", design, (target,), 1 / 2)]
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
         """Return the coefficients of the mapped columns, from released values only."""
@@ -153,15 +155,11 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
         rows = every_level(domain, spec.features, domain.design_names(spec.features))
         norms = sensitivity.norm(rows, domain), sensitivity.norm(outcomes, domain)
         shares = shares_of(Sizes(len(rows), len(outcomes), *norms, promise.neighbors))
-        session = self._outcomes_session(promise)
+        session = Session(promise, "ReuseCov", self.rows, self.random_state)  # named for the method of many outcomes
         recipe = ManyOutcomes(session.facts(domain), (), rows, outcomes, shares)
         released = release_moments(recipe, MomentsSource(moments), session)
         e = normal_equations(released, spec.targets, spec.features)
         return self._fit_equations(released, e, e, spec)
-
-    def _outcomes_session(self, promise: Guarantee) -> Session:
-        """Return a session for a release of several outcomes, named after the method that is for nothing else."""
-        return Session(promise, "ReuseCov", self.rows, self.random_state)
 
     def _fit_equations(
         self,
@@ -174,11 +172,10 @@ class MomentsRegressor(ReleasesMoments, MomentsEstimator):
     ) -> Self:
         """Solve equations for one outcome or several; `raw` are those of the release, before any correction."""
         theta, method = solve_many(released, e, solve, penalty), released.certificate.method
-        fitted = (
-            results(released, e, theta, method, raw)
-            if spec.several
-            else results(released, raw.one(0), theta[:, 0], method)
-        )
+        if spec.several:
+            fitted = results(released, e, theta, method, raw)
+        else:
+            fitted = results(released, raw.one(0), theta[:, 0], method)
         self._set(released, fitted, spec)
         return self
 

@@ -46,9 +46,7 @@ def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
     if any(is_missing(label) or (isinstance(label, Real) and abs(label) == np.inf) for label in labels):
         raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # scikit-learn's compare the number of labels with that of rows, which is private
+        with warnings.catch_warnings():  # they compare the number of labels with that of rows, which is private
             warnings.simplefilter("ignore")
             check_classification_targets(np.asarray(labels))
         kinds = sorted({(type(label).__name__, label) for label in map(_label, labels)}, key=lambda pair: pair[0])
@@ -69,11 +67,6 @@ def codes(y: Any, classes: Sequence[Any]) -> Floats:
     """Return the indices of the labels among the classes, each found by its exact value and whatever the others are.
 
     An undeclared label is an error that does not say which.
-
-    Examples
-    --------
-    >>> codes([2**53 + 1, 2.0**53], [2**53, 2**53 + 1]).tolist()
-    [1.0, 0.0]
     """
     dtype = getattr(y, "dtype", None)
     plain = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8

@@ -34,13 +34,7 @@ class FitsPenalised(Estimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PenalisedRegressor(FitsPenalised, DPLinearRegression):
-    """A penalised linear model on one release.
-
-    Parameters
-    ----------
-    {parameters}
-    {penalised}
-    """
+    """A penalised linear model on one release."""
 
     model: ClassVar[str]
     """The name of the model in `PrivateMoments.fit`."""

@@ -84,17 +84,7 @@ _CLASSES = """classes : sequence, optional
 
 @dataclass(frozen=True)
 class Penalty:
-    """The penalty that the user asks for, in units of the mapped columns.
-
-    Parameters
-    ----------
-    kind : {"l2", "l1", "elasticnet"}
-        The kind of penalty.
-    alpha : float, optional
-        Its strength; chosen by a public rule by default.
-    l1_ratio : float
-        The share of the l1 norm in an elastic net.
-    """
+    """The penalty that the user asks for, in units of the mapped columns; without alpha by a public rule."""
 
     kind: str
     alpha: float | None
@@ -107,10 +97,9 @@ class Penalty:
 
     def modulus(self, calibration: Calibration, count: int) -> float:
         """Return lambda: the quadratic part of the penalty, raised where privacy needs more."""
-        least = calibration.least_modulus(count)
         if self.alpha is None:
             return public_modulus(calibration, count)
-        return max(self.alpha * (1 - self.ratio), least / 2)
+        return max(self.alpha * (1 - self.ratio), calibration.least_modulus(count) / 2)
 
     def penalty(self, calibration: Calibration, modulus: float, scale: float) -> WeightedPenalty:
         """Return the penalty with this modulus; the constant has no l1 norm."""
@@ -148,14 +137,9 @@ class TwoStages:
     finds small are penalised more, the constant as little as any of them. The least of the w_j is public once the
     pilot is, so where all exceed Lambda the second stage needs less noise for what it declared: what Lambda would
     have cost is recycled.
-
-    Examples
-    --------
-    >>> TwoStages.weights(np.array([4.0, 0.5, 0.0]))
-    array([   1.,    2., 1000.])
     """
 
-    calibration: Calibration
+    second: Calibration
     penalty_spec: Penalty
     labels: Sequence[Label]
     reserved: list[ObjectiveEvent]
@@ -165,40 +149,40 @@ class TwoStages:
     def plan(cls, calibration: Calibration, penalty_spec: Penalty, labels: Sequence[Label]) -> TwoStages:
         """Declare the second stage, and give the pilot what it leaves."""
         count = len(labels)
-        second = cls._second(calibration, count)
-        least = penalty_spec.modulus(second, 1) / 2 if penalty_spec.alpha is None else penalty_spec.modulus(second, 1)
+        epsilon, delta = calibration.epsilon * SECOND[0] / count, calibration.delta * SECOND[1] / count
+        second = replace(calibration, epsilon=epsilon, delta=delta)
+        least = penalty_spec.modulus(second, 1) / (2 if penalty_spec.alpha is None else 1)
         reserved = [second.stage(least)] * count
         modulus = public_modulus(replace(calibration, epsilon=calibration.epsilon * (1 - SECOND[0])), count)
         event = calibration.calibrate(modulus, count, reserved)
         ridge = Penalty("l2", None, 0.0).penalty(calibration, modulus, event.scale)
-        return cls(calibration, penalty_spec, labels, reserved, [Task(label, ridge, event) for label in labels])
-
-    @staticmethod
-    def _second(calibration: Calibration, count: int) -> Calibration:
-        epsilon, delta = calibration.epsilon * SECOND[0] / count, calibration.delta * SECOND[1] / count
-        return replace(calibration, epsilon=epsilon, delta=delta)
+        return cls(second, penalty_spec, labels, reserved, [Task(label, ridge, event) for label in labels])
 
     @staticmethod
     def weights(pilot: Floats) -> Floats:
-        """Return max(1, 1/|pilot_j|), at most 1,000."""
+        """Return max(1, 1/|pilot_j|), at most 1,000.
+
+        Examples
+        --------
+        >>> TwoStages.weights(np.array([4.0, 0.5, 0.0]))
+        array([   1.,    2., 1000.])
+        """
         return np.clip(1 / np.maximum(np.abs(pilot), 1 / LARGEST_WEIGHT), 1.0, LARGEST_WEIGHT)
 
     def stages(self) -> Stages:
         """Return the pilot, and the second stage given the pilot."""
-        second = self._second(self.calibration, len(self.labels))
-        least = self.reserved[0].modulus
 
         def tasks(pilots: list[Floats]) -> list[Task]:
-            return [self._task(second, least, label, pilot) for label, pilot in zip(self.labels, pilots, strict=True)]
+            return [self._task(label, pilot) for label, pilot in zip(self.labels, pilots, strict=True)]
 
         return Stages(self.pilot, self.reserved, tasks)
 
-    def _task(self, second: Calibration, least: float, label: Label, pilot: Floats) -> Task:
-        weights = self.weights(pilot)
-        slopes = np.array(second.design) != CONSTANT
+    def _task(self, label: Label, pilot: Floats) -> Task:
+        weights, least = self.weights(pilot), self.reserved[0].modulus
+        slopes = np.array(self.second.design) != CONSTANT
         weights = np.where(slopes, weights, weights[slopes].min(initial=LARGEST_WEIGHT) if slopes.any() else 1.0)
-        event = second.stage(least * float(weights.min()))
-        plain = self.penalty_spec.penalty(second, least, event.scale)
+        event = self.second.stage(least * float(weights.min()))
+        plain = self.penalty_spec.penalty(self.second, least, event.scale)
         return Task(label, WeightedPenalty(plain.quadratic * weights, plain.l1 * weights), event)
 
 

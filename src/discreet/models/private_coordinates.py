@@ -11,10 +11,10 @@ from discreet.data.reading import Table, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.drivers.release import has_own_bounds, refuse_robust
-from discreet.drivers.run import Run, run
+from discreet.drivers.run import run
 from discreet.drivers.sources import ModelSource
 from discreet.errors import ParameterError
-from discreet.families import Link, Outcome
+from discreet.families import Outcome
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
@@ -23,7 +23,6 @@ from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
-from discreet.results.released_model import ReleasedModel
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
@@ -45,11 +44,6 @@ class PrivateCoordinatesModel(PerturbedModel):
 
     stages: int | str = "auto"
     covariance: Covariance = "auto"
-
-    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Link, str] | None:
-        """Return the link of standard errors and the coordinate of their residuals; None where there are none."""
-        name = self.family.coordinate(domain, outcome)
-        return None if name is None else (self.family.link, name)
 
     def _check(self) -> Guarantee:
         promise = super()._check()
@@ -98,21 +92,18 @@ class PrivateCoordinatesModel(PerturbedModel):
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
             found = run(recipe, ModelSource(told, own, self.family.labels(domain, outcome)), session)
             report(1.0)
-        released = self._staged(found, design, shown, outcome)
+        moments = ReleasedMoments(found.certificate, found.values)
+        thetas = [stepped(moments)] if self.family.stepped else found.result.thetas
+        released = self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
         self._set(released, released.results(), spec)
         return self
 
     def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
-        """Return the linear predictors that are fitted."""
+        """Return the linear predictors that are fitted; standard errors need the coordinate of their residuals."""
         loss, count = self._loss(domain, outcome, rotated_norm(design)), len(self.family.labels(domain, outcome))
-        link, name = self._mean(domain, outcome) or (None, None)
-        outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
+        name, exposure = self.family.coordinate(domain, outcome), getattr(self, "exposure", None)
+        link, outcomes = (None, ()) if name is None else (self.family.link, (name,))
         return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
-
-    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> ReleasedModel:
-        released = ReleasedMoments(found.certificate, found.values)
-        thetas = [stepped(released)] if self.family.stepped else found.result.thetas
-        return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
 class _JoinedProgress:

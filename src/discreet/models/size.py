@@ -21,12 +21,7 @@ _LONG = 120.0
 
 
 def check_size(d: int, *, staged: bool) -> None:
-    """Refuse a model of d coordinates that needs more memory than there is, and report one that takes minutes.
-
-    Examples
-    --------
-    >>> check_size(100, staged=True)
-    """
+    """Refuse a model of d coordinates that needs more memory than there is, and report one that takes minutes."""
     stages = 2 if staged else 1
     needed, seconds = 8.0 * MATRICES[stages] * d**2, _PRODUCTS[stages] * 2.0 * d**3 / _RATE
     what = f"A model of {d:,} coordinates, levels included," + (" in stages" if staged else "")

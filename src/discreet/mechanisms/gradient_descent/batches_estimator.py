@@ -86,14 +86,12 @@ class NoisySGD(CoefficientsRegressor):
         clip = self.clip or B * Y
         bound = up(clip + d**0.5 * 2.0**-21)
         sd = up(least_multiplier(down(epsilon, 100 * CURVE), down(delta, ACCOUNTANT), rate, self.steps) * bound, ROOM)
-        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = BatchesEvent(**facts, rate=rate, steps=self.steps, clip=bound, sd=sd)
+        event = BatchesEvent(**subject.facts(rows=False), rate=rate, steps=self.steps, clip=bound, sd=sd)
         time = best_time(gdp.mu(promise.epsilon, promise.delta), d, B, Y, size)
         step = min(time * d, self.steps / 2) / (size * B**2) / self.steps
         column = self._number(table.domain, spec.target)
         with as_progress(table.progress) as report:
             rows = Rows(table, subject.design, column, progress=report)
-            given = (event, step, RADIUS * Y / B * d**0.5, self._session(promise))
-            certificate, theta = release_batches(rows, *given)
+            drawn = release_batches(rows, event, step, RADIUS * Y / B * d**0.5, self._session(promise))
             report(1.0)
-        return self._fit_coefficients(certificate, theta, subject, spec)
+        return self._fit_coefficients(drawn, subject, spec)

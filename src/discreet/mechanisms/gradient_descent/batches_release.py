@@ -56,12 +56,6 @@ def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
 
     x'theta is exact: the products are multiples of 2^-36 that add up to less than 2^17. So the result for a row does
     not depend on the rows beside it, and its norm is at most clip + sqrt(d) 2^-21.
-
-    Examples
-    --------
-    >>> clipped_gradients(np.array([[1.0], [0.5]]), np.array([-1.0, 0.0]), np.zeros(1), 0.25) / 2**20
-    array([[0.25],
-           [0.  ]])
     """
     slope = X @ theta - y
     norm = np.sqrt(np.rint(X * ONE).astype(np.int64).__pow__(2).sum(axis=1).astype(float)) / ONE

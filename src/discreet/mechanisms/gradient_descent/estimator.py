@@ -77,12 +77,11 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         change = 2.0 if promise.neighbors == "replace-one" else 1.0
         time = self.time or best_time(mu / change, d, B, Y, rows)
         steps = self.steps or min(MAX_STEPS, max(4, math.ceil(time * d)))
-        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = GradientEvent(**facts, step_mu=down(mu / math.sqrt(steps), ROOM))
+        event = GradientEvent(**subject.facts(rows=False), step_mu=down(mu / math.sqrt(steps), ROOM))
         step = time * d / (rows * B**2) / steps
-        given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._session(promise))
-        certificate, theta = release_descent(moments, event, *given)
-        return self._fit_coefficients(certificate, theta, subject, spec)
+        radius = RADIUS * Y / B * math.sqrt(d)
+        drawn = release_descent(moments, event, steps, step, radius, self._session(promise))
+        return self._fit_coefficients(drawn, subject, spec)
 
 
 def check_steps(steps: int | None) -> None:

@@ -148,13 +148,7 @@ class BatchesEvent(DescentEvent):
 
 @lru_cache(maxsize=64)
 def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
-    """The curve delta(epsilon) of so many Poisson-sampled Gaussian releases of this noise multiplier, add-remove.
-
-    Examples
-    --------
-    >>> sampled_curve(2.0, 0.01, 100)(1.0) < 1e-6
-    True
-    """
+    """The curve delta(epsilon) of so many Poisson-sampled Gaussian releases of this noise multiplier, add-remove."""
     try:
         from dp_accounting.pld import privacy_loss_distribution
     except ImportError:
@@ -163,11 +157,10 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
             'which is not installed: pip install "discreet[sgd]"'
         ) from None
 
-    loss = privacy_loss_distribution.from_gaussian_mechanism(
-        multiplier,
-        sampling_prob=rate,
-        value_discretization_interval=1e-3,
-    ).self_compose(int(steps))
+    once = privacy_loss_distribution.from_gaussian_mechanism(
+        multiplier, sampling_prob=rate, value_discretization_interval=1e-3
+    )
+    loss = once.self_compose(int(steps))
     return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
 
 
@@ -189,13 +182,7 @@ def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> f
 
 
 def kept(theta: Floats, radius: float) -> Floats:
-    """The lattice point near theta, or near its projection onto a ball.
-
-    Examples
-    --------
-    >>> kept(np.array([3.0, 4.0]), 1.0) * 2**16
-    array([39322., 52429.])
-    """
+    """The lattice point near theta, or near its projection onto a ball."""
     inside = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
     rounded: Floats = np.ldexp(np.rint(np.ldexp(inside, POINT_BITS)), -POINT_BITS)
     return rounded
@@ -205,11 +192,6 @@ def pack(points: tuple[float, ...], width: int) -> str:
     """Points of so many coordinates, one after the other, as text: base64 of zlib of 32-bit integers.
 
     The integers are the first point and the steps from each point to the next, in units of 2^-16, little-endian.
-
-    Examples
-    --------
-    >>> unpack(pack((0.0, 0.0, 0.5, -0.25), 2), 2)
-    [0.0, 0.0, 0.5, -0.25]
     """
     whole = np.ldexp(np.reshape(points, (-1, width)), POINT_BITS)
     steps = np.diff(whole, axis=0, prepend=0.0)

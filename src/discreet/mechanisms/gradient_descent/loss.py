@@ -41,7 +41,8 @@ def _descent(event: GradientEvent, facts: LossFacts) -> list[Part]:
         if not facts.replaces:
             return own
         if facts.pair is None:
-            worst = float(np.linalg.norm([once / sd for once, sd in zip(_once(event), event.sds, strict=True)]))
+            largest = [event.norm * (event.outcome + event.norm * size) for size in event.sizes]  # gradient of any row
+            worst = float(np.linalg.norm([once / sd for once, sd in zip(largest, event.sds, strict=True)]))
             return np.minimum((np.sqrt(own) + worst) ** 2, everyone)
         w = _signed(facts.pair.used[None], event, facts)
         both = _form(z, M, w) * (z[:, :d] @ w[0, :d])
@@ -51,11 +52,6 @@ def _descent(event: GradientEvent, facts: LossFacts) -> list[Part]:
     bound = facts.replaces and facts.pair is None
     note = "a bound over every row that may take this one's place" if bound else ""
     return [Part(event.name, cost, everyone, note, _ITERATES)]
-
-
-def _once(event: GradientEvent) -> list[float]:
-    """Return the largest gradient of any row at each step."""
-    return [event.norm * (event.outcome + event.norm * size) for size in event.sizes]
 
 
 def _signed(Z: Floats, event: GradientEvent | BatchesEvent, facts: LossFacts) -> Floats:

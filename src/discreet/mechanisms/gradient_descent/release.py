@@ -25,37 +25,28 @@ from discreet.released.certificate import Certificate
 def release_descent(
     moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
-    """Run gradient descent with noise that costs `step_mu` per step, certify it, and return the last iterate."""
-    check_rows(moments.count)
-
-    def draw(entropy: Entropy) -> Drawn[Floats]:
-        theta, done = descend(moments, event, steps, step, radius, entropy)
-        return Drawn(theta, (done,))
-
-    return once(session, moments.domain, draw, mu=up(math.sqrt(steps) * event.step_mu, ROOM))
-
-
-def descend(
-    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, entropy: Entropy
-) -> tuple[Floats, GradientEvent]:
-    """Run noisy gradient descent from 0 in exact arithmetic; return the last iterate, and the event with all others.
+    """Run noisy gradient descent from 0 in exact arithmetic, certify it, and return the last iterate.
 
     The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
     """
-    S, v = moments.equations(event.design, event.target)
-    bits = limb_bits(radius, len(v))
-    limbs, v = _limbs(S, bits), v * (1 << POINT_BITS)
-    units = 2 * LATTICE_BITS + POINT_BITS
-    theta = np.zeros(len(event.design))
-    points: list[float] = []
-    for _ in range(steps):
-        point = theta.tolist()
-        sd = event.sd_at(up(math.hypot(*point)))
-        whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
-        noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), entropy)
-        points += point
-        theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)
-    return theta, replace(event, iterates=tuple(points))
+    check_rows(moments.count)
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        S, v = moments.equations(event.design, event.target)
+        bits = limb_bits(radius, len(v))
+        limbs, v = _limbs(S, bits), v * (1 << POINT_BITS)
+        units = 2 * LATTICE_BITS + POINT_BITS
+        theta, points = np.zeros(len(event.design)), list[float]()
+        for _ in range(steps):
+            point = theta.tolist()
+            sd = event.sd_at(up(math.hypot(*point)))
+            whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
+            noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), entropy)
+            points += point
+            theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)
+        return Drawn(theta, (replace(event, iterates=tuple(points)),))
+
+    return once(session, moments.domain, draw, mu=up(math.sqrt(steps) * event.step_mu, ROOM))
 
 
 def limb_bits(radius: float, d: int) -> int:

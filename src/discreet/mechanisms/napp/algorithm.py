@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats
 from discreet.families import Loss
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.mechanisms.napp.event import retrievable
-from discreet.mechanisms.napp.release import NAPPDraws
+from discreet.mechanisms.napp.release import NAPPDraws, Recycled
 from discreet.solve.newton import WeightedPenalty, minimise
 
 WINDOW = 10
@@ -73,27 +73,10 @@ class LossSum:
 class NAPPPlan:
     """The parameters of algorithm 1.
 
-    Parameters
-    ----------
-    loss : {"linear", "poisson", "logistic", "hinge"}
-        The loss.
-    regularizer : Regularizer
-        The target.
-    modulus : float
-        Lambda_0.
-    slopes : array of bool
-        Coefficients with the target's weights and, with `selection`, the term b_j |theta_j|: all but the constant's.
-    moor, selection : bool
-        Whether weights are the maximum of the target's and Lambda_0; whether the noise term is b'|theta| (NAPP-VS).
-    n_e : int, optional
-        The number of augmented rows; None for the limit.
-    T : int
-        The number of iterations.
-    tol : float, optional
-        Stop early once the loss changes by less than this share of it.
-    zero : float, optional
-        Coefficients up to this size are 0, as are those that fluctuate around 0; for all targets but ridge. None sets
-        nothing to 0.
+    `slopes` are the coefficients with the target's weights and, with `selection`, the term b_j |theta_j| (NAPP-VS): all
+    but the constant's. With `moor` weights are the maximum of the target's and Lambda_0, the `modulus`. n_e is None
+    for the limit of many augmented rows. Of T iterations the last are left out once the loss changes by a share of less
+    than `tol`. Coefficients up to `zero` are 0, as are those that fluctuate around 0, for all targets but ridge.
     """
 
     loss: str
@@ -133,7 +116,6 @@ class NAPPRun:
     thetas: list[Floats] = field(default_factory=list, repr=False)
     losses: list[float] = field(default_factory=list, repr=False)
     weights: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
-    converged: bool = False
 
     def coefficients(self, plan: NAPPPlan) -> Floats:
         """The mean of the last iterates, with zeros for small and for fluctuating coefficients.
@@ -159,30 +141,10 @@ class NAPPRun:
 def iterate(
     data: Part, rows: Loss | None, plan: NAPPPlan, b: Floats, rng: np.random.Generator, floor: float = 0.0
 ) -> NAPPRun:
-    """Run algorithm 1, with b fixed throughout.
+    """Run algorithm 1 on the sum of the rows' losses, with b fixed throughout.
 
-    Parameters
-    ----------
-    data : callable
-        The sum of the rows' losses.
-    rows : Loss, optional
-        The loss of augmented rows; None for linear regression.
-    plan : NAPPPlan
-        The parameters.
-    b : array
-        The noise.
-    rng : Generator
-        For the augmented rows.
-    floor : float
-        The least weight, where budget was recycled (eq. (15)).
-
-    Examples
-    --------
-    >>> X = np.eye(2) * 10
-    >>> plan = NAPPPlan("linear", Regularizer("lasso", 5.0), 0.1, np.array([True, True]), n_e=None)
-    >>> data = SquaredLosses(X @ X, X @ np.array([3.0, 0.5]), 0.0)
-    >>> iterate(data, None, plan, np.zeros(2), np.random.default_rng(0)).coefficients(plan).round(6)
-    array([0.2, 0. ])
+    `rows` is the loss of augmented rows, None for linear regression; `floor` the least weight, where budget was
+    recycled (eq. (15)).
     """
     d, run = len(b), NAPPRun()
     theta = np.zeros(d)
@@ -199,7 +161,6 @@ def iterate(
         run.losses.append(both.value)
         run.weights = w
         if plan.tol is not None and t and abs(run.losses[-1] / run.losses[-2] - 1) < plan.tol:
-            run.converged = True
             break
     return run
 
@@ -218,27 +179,15 @@ class _Both:
         return self.value, a[1] + b[1], a[2] + b[2]
 
 
-@dataclass
-class Recycled:
-    """The result of algorithm 2: the last run, and Delta_epsilon after each round."""
-
-    run: NAPPRun
-    retrieved: list[float]
-
-
-def recycle(data: Part, rows: Loss | None, plan: NAPPPlan, draws: NAPPDraws, rule: Rule = retrievable) -> Recycled:
+def recycle(
+    data: Part, rows: Loss | None, plan: NAPPPlan, draws: NAPPDraws, rule: Rule = retrievable
+) -> Recycled[NAPPRun]:
     """Run algorithm 2: the part of the budget (1 - r) epsilon that curvature beyond Lambda_0 saves reduces the noise.
 
     After each run the least weight becomes the floor of the next one (eq. (15)), and b becomes the noise of eq. (14),
-    `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13).
-
-    Parameters
-    ----------
-    draws : NAPPDraws
-        b; the budget; the largest number of runs after the first, 0 to compute only what could be retrieved; and
-        the factor of the noise as a function of the total Delta_epsilon.
-    rule : callable
-        Delta_epsilon of a round from the remaining budget, the old modulus and the least weight: eq. (13).
+    `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13). The `rule` (eq. (13)) is
+    Delta_epsilon of a round from the remaining budget, the old modulus and the least weight. Without `rounds` only what
+    could be retrieved is computed.
     """
     b, rng, budget = draws.b, draws.rng, draws.budget
     run, floor, found = iterate(data, rows, plan, b, rng), plan.modulus, [0.0]

@@ -37,22 +37,8 @@ class Regularizer:
 
     Table 2 weighs coefficients so that w_j theta_j^2 has the *value* Lambda R(theta_j) at the last iterate. Its
     derivative there, 2 w_j theta_j, is not that of Lambda R but, for R = |theta|^(2 - gamma), 2/(2 - gamma) times it:
-    at a fixed point the lasso's weights solve the lasso with 2 Lambda (E33).
-
-    Parameters
-    ----------
-    kind : {"ridge", "bridge", "lasso", "elasticnet", "scad", "l0"}
-        R: theta^2; |theta|^(2 - gamma); |theta|; |theta| + kappa theta^2; SCAD, which is |theta| up to `knot` and
-        constant from 3.7 knots on; or 1 where theta is not 0. The last two are not in table 2, and are weighed alike.
-    strength : float
-        Lambda.
-    gamma, kappa, knot : float
-        Parameters of the bridge, of the elastic net, and of SCAD.
-
-    Examples
-    --------
-    >>> Regularizer("lasso", 2.0).weights(np.array([0.5, -4.0]))
-    array([4. , 0.5])
+    at a fixed point the lasso's weights solve the lasso with 2 Lambda (E33). SCAD, which is |theta| up to `knot` and
+    constant from 3.7 knots on, and l0 are not in table 2, and are weighed alike.
     """
 
     kind: str
@@ -129,13 +115,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit b'theta + sum_j w_j theta_j^2 of many augmented rows (proposition 1).
-
-    Examples
-    --------
-    >>> Limit(np.array([2.0]), np.array([3.0]))(np.array([1.0]))
-    (5.0, array([7.]), array([[4.]]))
-    """
+    """The limit b'theta + sum_j w_j theta_j^2 of many augmented rows (proposition 1)."""
 
     w: Floats
     b: Floats

@@ -188,21 +188,20 @@ class NAPP(ReleasesModel, PrivateEstimator):
                 'published="li2021" needs alpha=, the Lambda of the paper: a public choice, not read off the data.'
             )
         kind = PENALTIES[checks.choice("penalty", self.penalty, tuple(PENALTIES))]
-        target = Regularizer(kind, self.alpha, **self._group("shape"))
-        options = {name: value for group in OWN for name, value in self._group(group).items()}
-        return NAPPOptions(self.loss, target, **options)
+        target = Regularizer(kind, self.alpha, **vars(self._group("shape")))
+        return NAPPOptions(self.loss, target, *map(self._group, OWN))
 
-    def _group(self, name: str) -> dict[str, Any]:
+    def _group(self, name: str) -> Any:
         """The options of a group; by default those of its class."""
         kind, given = self.groups[name], getattr(self, name)
         if not isinstance(given, kind | None):
             raise ParameterError(f"{name} must be a {kind.__name__}, got {type(given).__name__}.")
-        return vars(kind() if given is None else given)
+        return kind() if given is None else given
 
     def _fixed(self) -> dict[str, Any]:
         """The penalty Lambda R(theta) of the sound variant, as parameters of the other models."""
         checks.choice("penalty", self.penalty, tuple(PENALTIES))
-        changed = [name for group in OWN for name, value in self._group(group).items()
+        changed = [name for group in OWN for name, value in vars(self._group(group)).items()
                    if value != getattr(self.groups[group](), name)]  # fmt: skip
         if changed or self.penalty not in SOUND:
             what = f"penalty={self.penalty!r}" if not changed else f"{changed[0]}="
@@ -213,16 +212,10 @@ class NAPP(ReleasesModel, PrivateEstimator):
             )
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)
-        kappa = checks.positive("kappa", self._group("shape")["kappa"])
-        if self.penalty != "elasticnet":
-            alpha = self.alpha if self.alpha is None or self.penalty == "l1" else 2 * self.alpha
-            return {"penalty": self.penalty, "alpha": alpha}
-        times = 1 + 2 * kappa
-        return {
-            "penalty": "elasticnet",
-            "alpha": None if self.alpha is None else self.alpha * times,
-            "l1_ratio": 1 / times,
-        }
+        kappa = checks.positive("kappa", self._group("shape").kappa)
+        times = {"l1": 1, "l2": 2, "elasticnet": 1 + 2 * kappa}[self.penalty]
+        ratio = {"l1_ratio": 1 / times} if self.penalty == "elasticnet" else {}
+        return {"penalty": self.penalty, "alpha": None if self.alpha is None else self.alpha * times, **ratio}
 
     def _done(self) -> Any:
         check_is_fitted(self)

@@ -21,13 +21,7 @@ REGULARIZERS = ("ridge", "bridge", "lasso", "elasticnet", "scad", "l0")
 
 
 def noise_scale(L: float, budget: float, delta: float) -> float:
-    """Eq. (4): the sd of Gaussian b for r epsilon = budget, or, for delta = 0, the scale of spherical Laplace noise.
-
-    Examples
-    --------
-    >>> round(noise_scale(2.0, 0.5, 1e-4), 2), noise_scale(2.0, 0.5, 0.0)
-    (17.63, 4.0)
-    """
+    """Eq. (4): the sd of Gaussian b for r epsilon = budget, or, for delta = 0, the scale of spherical Laplace noise."""
     return L / budget if delta == 0 else L * math.sqrt(2 * (budget - math.log(delta))) / budget
 
 
@@ -37,56 +31,27 @@ def least_scale(L: float, budget: float, delta: float) -> float:
     L (sqrt(2 log(1/delta) + 2 r epsilon) + sqrt(2 log(1/delta)))/(2 r epsilon), printed for r = 1/2; `noise_scale` is
     its second line, which is a little larger. For the noise alone it is right: log ratios exceed r epsilon with
     probability at most delta.
-
-    Examples
-    --------
-    >>> round(least_scale(2.0, 0.5, 1e-4), 2)
-    17.4
     """
     tail = -2 * math.log(delta)
     return L * (math.sqrt(tail + 2 * budget) + math.sqrt(tail)) / (2 * budget)
 
 
 def least_modulus(zeta3: float, epsilon: float, share: float) -> float:
-    """The Lambda_0 of algorithm 1, zeta_3/(2 (1 - r) epsilon).
-
-    Examples
-    --------
-    >>> least_modulus(1.0, 0.5, 0.5)
-    2.0
-    """
+    """The Lambda_0 of algorithm 1, zeta_3/(2 (1 - r) epsilon)."""
     return zeta3 / (2 * (1 - share) * epsilon)
 
 
 def retrievable(budget: float, modulus: float, least_weight: float) -> float:
     """Eq. (13) as it must be meant: the part of the Jacobian's budget that a curvature of 2 min_j w_j saves.
 
-    V_(1) is 2 min_j w_j/(n_e l''), so the printed ratio Lambda_0/(n_e l'' V_(1)) lacks a factor 2, and min{0, ...} must
-    be max (E13).
-
-    Parameters
-    ----------
-    budget : float
-        (1 - r) epsilon.
-    modulus, least_weight : float
-        Lambda_0, and the least weight min_j w_j upon convergence.
-
-    Examples
-    --------
-    >>> retrievable(0.5, 1.0, 1.0), retrievable(0.5, 1.0, 4.0)
-    (0.0, 0.375)
+    The budget is (1 - r) epsilon, the modulus Lambda_0. V_(1) is 2 min_j w_j/(n_e l''), so the printed ratio
+    Lambda_0/(n_e l'' V_(1)) lacks a factor 2, and min{0, ...} must be max (E13).
     """
     return max(0.0, budget * (1 - modulus / least_weight))
 
 
 def printed_retrievable(budget: float, modulus: float, least_weight: float) -> float:
-    """Eq. (13) as printed, but with max for min: half of the budget where there is nothing to retrieve (E13).
-
-    Examples
-    --------
-    >>> printed_retrievable(0.5, 1.0, 1.0)
-    0.25
-    """
+    """Eq. (13) as printed, but with max for min: half of the budget where there is nothing to retrieve (E13)."""
     return max(0.0, budget * (1 - modulus / (2 * least_weight)))
 
 
@@ -109,21 +74,10 @@ def printed_retrievable(budget: float, modulus: float, least_weight: float) -> f
 class NappEvent(UnaccountedEvent):
     """Coefficients released by NAPP-ERM with printed constants, in units of the mapped columns.
 
-    Parameters
-    ----------
-    loss, regularizer, noise, selection : str
-        The loss, the target regulariser, the law of b, and the noise term: "none" for b'theta, "VS" for b'|theta|,
-        "VS+" and "c" for the same with b truncated at 0, or at `truncation`.
-    gradient, scale : float
-        L, and the sd or scale of b.
-    share, strength, modulus : float
-        r, Lambda, and the curvature 2 Lambda_0.
-    moor, iterations, rounds : float
-        Whether weights are the maximum (1) or the sum (0); T; and rounds of retrieval.
-    augmented, truncation : float, optional
-        n_e, None for its limit; and c.
-    retrieved : float
-        Delta_epsilon.
+    The `selection` of the noise term is "none" for b'theta, "VS" for b'|theta|, "VS+" and "c" for the same with b
+    truncated at 0, or at c, the `truncation`. `gradient` is L, `share` r, `strength` Lambda, `modulus` the curvature
+    2 Lambda_0, `moor` whether weights are the maximum (1) or the sum (0), `iterations` T, `augmented` n_e, None for its
+    limit, and `retrieved` Delta_epsilon.
     """
 
     mechanism: ClassVar[str] = "NAPP-ERM, printed constants"

@@ -16,10 +16,11 @@ from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.families import Loss, Outcome, Poisson, QuadraticHinge, Squared
-from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, Recycled, SquaredLosses, recycle
+from discreet.mechanisms.napp.algorithm import LossSum, NAPPPlan, NAPPRun, SquaredLosses, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
 from discreet.mechanisms.napp.event import NappEvent, least_modulus, noise_scale
-from discreet.mechanisms.napp.release import NAPPDraws, release_napp
+from discreet.mechanisms.napp.options import NappAugmentation, NappConstants, NappRecycling
+from discreet.mechanisms.napp.release import NAPPDraws, Recycled, release_napp
 from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
@@ -37,58 +38,51 @@ class NAPPOptions:
 
     loss: str
     regularizer: Regularizer
-    modulus: float | None
-    slope: float | None
-    share: float
-    moor: bool
-    selection: Any
-    n_e: int | None
-    iterations: int
-    tol: float | None
-    zero: float | None
-    retrieval: str | None
-    rounds: int
-    keep_trace: bool
+    constants: NappConstants
+    augmentation: NappAugmentation
+    recycling: NappRecycling
 
     def check(self) -> None:
         """Refuse invalid options."""
-        r = self.regularizer
+        r, given = self.regularizer, vars(self.constants) | vars(self.augmentation) | vars(self.recycling)
         _from_zero("alpha", r.strength)
         if not checks.is_real(r.gamma) or not 0 <= r.gamma < 2:
             raise ParameterError(f"gamma must be from 0 and below 2, got {r.gamma!r}.")
         _from_zero("kappa", r.kappa)
         checks.positive("knot", r.knot)
         for name in ("modulus", "slope", "tol"):
-            if getattr(self, name) is not None:
-                checks.positive(name, getattr(self, name))
-        checks.fraction("share", self.share)
-        checks.choice("retrieval", self.retrieval, (None, "return", "recycle"))
-        if self.zero is not None:
-            _from_zero("zero", self.zero)
+            if given[name] is not None:
+                checks.positive(name, given[name])
+        checks.fraction("share", given["share"])
+        checks.choice("retrieval", given["retrieval"], (None, "return", "recycle"))
+        if given["zero"] is not None:
+            _from_zero("zero", given["zero"])
         for name in ("moor", "keep_trace"):
-            checks.choice(name, getattr(self, name), (True, False))
+            checks.choice(name, given[name], (True, False))
         for name in ("iterations", "rounds"):
-            _whole(name, getattr(self, name), 1)
-        if self.n_e is not None and _whole("n_e", self.n_e, 2) % 2:
-            raise ParameterError(f"n_e must be even, for augmented rows come in pairs; got {self.n_e}.")
-        number = checks.is_real(self.selection) and -math.inf < self.selection <= 0
-        if not number and self.selection not in (None, "VS", "VS+"):
+            _whole(name, given[name], 1)
+        n_e, selection = given["n_e"], given["selection"]
+        if n_e is not None and _whole("n_e", n_e, 2) % 2:
+            raise ParameterError(f"n_e must be even, for augmented rows come in pairs; got {n_e}.")
+        number = checks.is_real(selection) and -math.inf < selection <= 0
+        if not number and selection not in (None, "VS", "VS+"):
             raise ParameterError(
                 'selection must be None, "VS", "VS+" or a number c <= 0 that all noise is to exceed; '
-                f"got {self.selection!r}."
+                f"got {selection!r}."
             )
 
     @property
     def word(self) -> str:
         """The name of the noise term in certificates."""
-        if checks.is_real(self.selection):
-            return "c" if self.selection else "VS+"
-        return self.selection or "none"
+        selection = self.augmentation.selection
+        if checks.is_real(selection):
+            return "c" if selection else "VS+"
+        return selection or "none"
 
     @property
     def truncation(self) -> float | None:
         """The threshold c, where `selection` is a number."""
-        return float(self.selection) if self.word == "c" else None
+        return float(self.augmentation.selection) if self.word == "c" else None
 
     @property
     def reason(self) -> str:
@@ -110,7 +104,7 @@ class NAPPOptions:
             ),
             ("E11: truncated noise has another support with a row than without it.", word in ("VS+", "c")),
             ("E12: the noise term b'|theta| lets the data decide signs.", word == "VS"),
-            ("E13: a budget that is retrieved depends on the data.", self.retrieval is not None),
+            ("E13: a budget that is retrieved depends on the data.", self.recycling.retrieval is not None),
             ("No gradient bound holds for squared losses and coefficients without bounds.", self.loss == "linear"),
         ]
 
@@ -146,7 +140,7 @@ class NAPPModel(PerturbedModel):
             raise ParameterError("Gaussian noise needs a delta above 0.")
         if self.noise == "laplace" and promise.delta > 0:
             raise ParameterError('noise="laplace" is for epsilon alone in li2021: leave delta=None.')
-        if self.asked.keep_trace and self.random_state is None:
+        if self.asked.augmentation.keep_trace and self.random_state is None:
             raise ParameterError(
                 "keep_trace=True is for simulations, with a random_state: two iterates tell the noise that they share."
             )
@@ -167,9 +161,10 @@ class NAPPModel(PerturbedModel):
                 "Only binary classification is supported by li2021, that is, two classes: give an outcome with two "
                 "levels, or name one level."
             )
-        if self.asked.n_e is not None and self.asked.n_e < 2 * len(design) + 2:
+        n_e, retrieval = self.asked.augmentation.n_e, self.asked.recycling.retrieval
+        if n_e is not None and n_e < 2 * len(design) + 2:
             raise ParameterError("n_e is too small: there must be more pairs of augmented rows than coefficients.")
-        if self.asked.retrieval == "return" and CONSTANT in design:
+        if retrieval == "return" and CONSTANT in design:
             raise ParameterError(
                 'retrieval="return" needs a model without an intercept: the intercept keeps the weight Lambda_0, so '
                 "that, by the paper's own proof, there is nothing to return. Say fit_intercept=False, or "
@@ -180,15 +175,15 @@ class NAPPModel(PerturbedModel):
         plan, event = self._plan(loss, norm, domain, design, outcome, promise)
         plain = isinstance(loss, Squared)
         augmented = Poisson(max(loss.limit, _LEAST_RATE)) if isinstance(loss, Poisson) else loss
-        losses, label, retrieval = None if plain else (loss, augmented), labels[0], self.asked.retrieval
+        losses, label = None if plain else (loss, augmented), labels[0]
 
-        def algorithm(rows: Rows, draws: NAPPDraws) -> Recycled:
+        def algorithm(rows: Rows, draws: NAPPDraws) -> Recycled[NAPPRun]:
             return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
 
         certificate, found = release_napp(read(), algorithm, event, retrieval, self._session(promise))
-        if self.asked.retrieval is not None:
+        if retrieval is not None:
             self.retrieved_ = found.retrieved
-        if self.asked.keep_trace:
+        if self.asked.augmentation.keep_trace:
             self.trace_: dict[str, Any] = {"theta": np.array(found.run.thetas), "loss": np.array(found.run.losses)}
         return certificate, [found.run.coefficients(plan)]
 
@@ -196,15 +191,14 @@ class NAPPModel(PerturbedModel):
         self, loss: Loss, norm: float, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
     ) -> tuple[NAPPPlan, NappEvent]:
         """The parameters of algorithm 1, and the event that the certificate lists."""
-        a = self.asked
-        assert a is not None
-        L = norm * (loss.slope if a.slope is None else a.slope)
-        least = least_modulus(norm**2 * loss.curvature, promise.epsilon, a.share)
-        modulus = least if a.modulus is None else a.modulus
+        assert self.asked is not None
+        a, constants, augmented = self.asked, self.asked.constants, self.asked.augmentation
+        L = norm * (loss.slope if constants.slope is None else constants.slope)
+        least = least_modulus(norm**2 * loss.curvature, promise.epsilon, constants.share)
+        modulus = least if constants.modulus is None else constants.modulus
         slopes = np.array([name != CONSTANT for name in design])
-        plan = NAPPPlan(
-            a.loss, a.regularizer, modulus, slopes, a.moor, a.word != "none", a.n_e, a.iterations, a.tol, a.zero
-        )
+        how = (augmented.moor, a.word != "none", augmented.n_e, augmented.iterations, augmented.tol, augmented.zero)
+        plan = NAPPPlan(a.loss, a.regularizer, modulus, slopes, *how)
         target = domain.entries[domain.positions[outcome.column][-1]].name
         event = NappEvent(
             design=design,
@@ -217,14 +211,14 @@ class NAPPModel(PerturbedModel):
             noise=self.noise,
             selection=a.word,
             gradient=L,
-            scale=noise_scale(L, a.share * promise.epsilon, promise.delta),
-            share=a.share,
+            scale=noise_scale(L, constants.share * promise.epsilon, promise.delta),
+            share=constants.share,
             strength=a.regularizer.strength,
             modulus=2 * modulus,
-            moor=int(a.moor),
-            iterations=a.iterations,
-            rounds=a.rounds if a.retrieval == "recycle" else 0,
-            augmented=a.n_e,
+            moor=int(augmented.moor),
+            iterations=augmented.iterations,
+            rounds=a.recycling.rounds if a.recycling.retrieval == "recycle" else 0,
+            augmented=augmented.n_e,
             truncation=a.truncation,
             retrieved=0.0,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
@@ -23,49 +23,36 @@ from discreet.gate.session import Session
 from discreet.mechanisms.napp.event import NappEvent, noise_scale
 from discreet.released.certificate import Certificate
 
+R = TypeVar("R")
 
-class NAPPFindings(Protocol):
-    """The result of an algorithm of the paper besides its coefficients: Delta_epsilon after each round."""
 
+@dataclass
+class Recycled(Generic[R]):
+    """The result of algorithm 2: the last run, and Delta_epsilon after each round."""
+
+    run: R
     retrieved: list[float]
-
-
-F = TypeVar("F", bound=NAPPFindings)
 
 
 @dataclass(frozen=True)
 class NAPPDraws:
-    """Inputs that the release hands to an algorithm besides the rows.
-
-    Parameters
-    ----------
-    b : array
-        The noise of the objective.
-    rng : Generator
-        For draws that need no secrecy.
-    budget : float
-        The largest epsilon that can be retrieved.
-    rounds : int
-        The number of times that retrieved budget is used again.
-    rescale : callable
-        The factor by which b shrinks when so much more epsilon is spent on it.
-    """
+    """Inputs that the release hands to an algorithm besides the rows: the noise b, and the rules of retrieval."""
 
     b: Floats
-    rng: np.random.Generator
-    budget: float
-    rounds: int
-    rescale: Callable[[float], float]
+    rng: np.random.Generator  # for draws that need no secrecy
+    budget: float  # the largest epsilon that can be retrieved
+    rounds: int  # the number of times that retrieved budget is used again
+    rescale: Callable[[float], float]  # the factor by which b shrinks when so much more epsilon is spent on it
 
 
 @np.errstate(**SILENT)
 def release_napp(
     rows: Rows,
-    algorithm: Callable[[Rows, NAPPDraws], F],
+    algorithm: Callable[[Rows, NAPPDraws], Recycled[R]],
     event: NappEvent,
     retrieval: str | None,
     session: Session,
-) -> tuple[Certificate, F]:
+) -> tuple[Certificate, Recycled[R]]:
     """Run algorithm 1, or algorithm 2 where `retrieval` is given, and certify its coefficients."""
     epsilon, delta = session.promise.epsilon, session.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
@@ -75,7 +62,7 @@ def release_napp(
     def rescale(more: float) -> float:
         return noise_scale(event.gradient, event.share * epsilon + more, delta) / event.scale
 
-    def run(entropy: Entropy) -> Drawn[F]:
+    def run(entropy: Entropy) -> Drawn[Recycled[R]]:
         b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
         found = algorithm(rows, NAPPDraws(b, generator(entropy), budget, rounds, rescale))
         retrieved = found.retrieved[-1] if found.retrieved else 0.0
@@ -95,22 +82,9 @@ def generator(entropy: Entropy) -> np.random.Generator:
 
 
 def draw(d: int, scale: float, law: str, above: float | None, entropy: Entropy) -> Floats:
-    """Draw b; the norm of spherical Laplace noise has a Gamma law of shape d (E9). Zeros without noise.
+    """Draw b, all above the threshold c if one is given; zeros without noise.
 
-    Parameters
-    ----------
-    d, scale, law : int, float, {"gaussian", "laplace"}
-        The number of coordinates, and the noise's scale and law.
-    above : float, optional
-        The threshold c that all coordinates exceed.
-    entropy : Entropy
-        The source of random words.
-
-    Examples
-    --------
-    >>> from discreet.gate.entropy import SeededEntropy
-    >>> bool((draw(50, 2.0, "laplace", -1.0, SeededEntropy(0)) > -1).all())
-    True
+    The norm of spherical Laplace noise has a Gamma law of shape d (E9).
     """
     if entropy is NO_NOISE:
         return np.zeros(d)

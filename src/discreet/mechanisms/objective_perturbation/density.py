@@ -35,19 +35,7 @@ _ROUNDING = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A perturbed objective on one table, before its noise.
-
-    Parameters
-    ----------
-    event : ObjectiveEvent
-        Its facts.
-    rows : Rows
-        The rows in its coordinates.
-    label : callable
-        The map from the outcome's column to the y of the loss.
-    theta, centre, quadratic : array
-        The minimiser, and the centre and the weights of the penalty, in the same coordinates.
-    """
+    """A perturbed objective on one table, before its noise; all arrays are in the coordinates of its rows."""
 
     event: ObjectiveEvent
     rows: Rows
@@ -63,11 +51,8 @@ class Objective:
         """The objective of a release; None where it cannot be reconstructed."""
         domain, rotated, d, theta = released.domain, event.coordinates, len(event.design), model.theta
         stage = model_stage(released)
-        exposure = (
-            stage.event.coordinates.exposure
-            if stage and isinstance(stage.event.coordinates, ModelCoordinates)
-            else None
-        )
+        placed = None if stage is None else stage.event.coordinates
+        exposure = placed.exposure if isinstance(placed, ModelCoordinates) else None
         used = {exposure, *(domain.column_of[name] for name in event.design)}
         outcomes = [name for name in domain.columns if name not in used]
         if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown

@@ -91,19 +91,17 @@ class ObjectivePerturbation(PerturbedRegressor):
                 return tasks
             name = domain.entries[domain.target(outcome.name)].name
             return [replace(task, event=replace(task.event, target=name)) for task in tasks]
-        L, b = calibration.norm * calibration.loss.slope, calibration.norm**2 * calibration.loss.curvature
         e, d = calibration.epsilon, calibration.delta
         if self._paper == "wang2018-code":
-            return self._code(calibration)
-        event = calibration.event(2 * b / e, L * math.sqrt(8 * math.log(2 / d) + 4 * e) / e)
+            # (X'X + 2/e^2 I) theta = (X'y - b)/2, b of sd 2 sqrt(4 log(2/delta) + 2 e)/e^2, |theta| <= radius (E25)
+            labels = [lambda y: y / 2]
+            event = calibration.event(2 / e**2, math.sqrt(4 * math.log(2 / d) + 2 * e) / e**2)
+        else:
+            L, b = calibration.norm * calibration.loss.slope, calibration.norm**2 * calibration.loss.curvature
+            event = calibration.event(2 * b / e, L * math.sqrt(8 * math.log(2 / d) + 4 * e) / e)
         zero = np.zeros(len(calibration.design))
-        return [Task(label, WeightedPenalty(zero + event.modulus, zero), event, self._radius) for label in labels]
-
-    def _code(self, calibration: Calibration) -> list[Task]:
-        """(X'X + 2/e^2 I) theta = (X'y - b)/2, b of sd 2 sqrt(4 log(2/delta) + 2 e)/e^2, |theta| <= radius (E25)."""
-        e, zero = calibration.epsilon, np.zeros(len(calibration.design))
-        event = calibration.event(2 / e**2, math.sqrt(4 * math.log(2 / calibration.delta) + 2 * e) / e**2)
-        return [Task(lambda y: y / 2, WeightedPenalty(zero + event.modulus, zero), event, self._radius)]
+        penalty = WeightedPenalty(zero + event.modulus, zero)
+        return [Task(label, penalty, event, self._radius) for label in labels]
 
     @property
     def _method(self) -> str:

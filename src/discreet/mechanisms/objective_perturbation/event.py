@@ -55,32 +55,13 @@ _UNIT = 2.0**-53
 class ObjectiveEvent(Event):
     """The released minimiser of a perturbed objective: everything that its privacy depends on.
 
-    Parameters
-    ----------
-    loss : Loss
-        f.
-    design : tuple of str
-        Names of the regressors' coordinates.
-    norm : float
-        B, the bound on their norm in a row.
-    modulus : float
-        lambda, the strong convexity of the penalty.
-    scale : float
-        sigma: the sd of each coordinate of Gaussian noise, or the scale of spherical Laplace noise.
-    tolerance, output : float
-        The largest norm of the gradient at which the solver stops, and the scale of the noise on the result.
-    neighbors : {"add-remove", "replace-one"}
-        The relation that `scale` is meant for.
-    noise : {"gaussian", "laplace"}
-        The law of the noise.
-    declared : (epsilon, delta), optional
-        For a stage that was calibrated after an earlier output was seen: its promise, declared beforehand.
-    target : str, optional
-        The outcome's coordinate, given where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
-        the loss of a row under squared loss has a closed form. The promise does not depend on it.
-    coordinates : Coordinates, optional
-        Where rows are rotated: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
-        with its weight w <= 1 (``docs/mathematics``, 13.1).
+    `norm` is B, `modulus` lambda, and `scale` sigma, meant for `neighbors`. The solver stops at a gradient of norm
+    `tolerance`, which noise of scale `output` hides. A stage that was calibrated after an earlier output was seen has
+    a promise, `declared` beforehand as (epsilon, delta). The `target`, the outcome's coordinate, is listed where the
+    penalty is lambda |theta|^2/2 alone and theta is not constrained: then the loss of a row under squared loss has a
+    closed form; the promise does not depend on it. Where rows are rotated, into `coordinates`, theta is that of u,
+    whose norm is at most B, and the loss of a row is w^2 f(u'theta/w) with its weight w <= 1 (``docs/mathematics``,
+    13.1).
     """
 
     loss: Loss
@@ -135,7 +116,9 @@ class ObjectiveEvent(Event):
     @property
     def law(self) -> Law:
         """The part of the cost that is not Gaussian: as declared beforehand, or as it follows from the noise."""
-        return Point(*self.declared) if self.declared else self._own
+        if self.declared:
+            return Point(*self.declared)
+        return Point(up(_pure(self) + self._output_cost)) if self.noise == "laplace" else Tail(_tail(self))
 
     def largest(self, rows: float, quadratic: float) -> float:
         """The norm of theta up to which rounding errors of at most so many rows are within 5/8 of the tolerance.
@@ -150,8 +133,8 @@ class ObjectiveEvent(Event):
         """Whether the noise keeps the declared promise."""
         if not self.declared:
             return True
-        mu = self._output_cost if self.noise == "gaussian" else 0.0
-        return together([self._own], mu)(self.declared[0]) <= self.declared[1]
+        own = replace(self, declared=None)
+        return together([own.law], own.mu)(self.declared[0]) <= self.declared[1]
 
     def finding(self, bounds: Bounds) -> Finding:
         """Compare the listed norm with that of the domain, and check that the noise keeps the declared promise."""
@@ -204,12 +187,6 @@ class ObjectiveEvent(Event):
     @property
     def _output_cost(self) -> float:
         return up(2 * self.tolerance / self.modulus / self.output)
-
-    @property
-    def _own(self) -> Law:
-        if self.noise == "laplace":
-            return Point(up(_pure(self) + self._output_cost))
-        return Tail(_tail(self))
 
     FIELDS = Fields(
         "objective_perturbation",
@@ -307,16 +284,7 @@ def _pure(event: ObjectiveEvent) -> float:
 class Calibration:
     """The public facts from which noise is calibrated.
 
-    Parameters
-    ----------
-    loss, design, norm : Loss, tuple of str, float
-        The loss, the regressors, and the bound on their norm in a row.
-    epsilon, delta, neighbors, noise : float, float, str, str
-        The promise, and the law of the noise.
-    rows : int, optional
-        The declared number of rows: solvers of larger tables need a larger tolerance.
-    size : float
-        The tolerance covers rounding errors at coefficients of this norm at least.
+    The tolerance covers rounding errors of so many `rows`, at coefficients of a norm of at least `size`.
     """
 
     loss: Loss
@@ -411,12 +379,6 @@ def gradient_error(loss: Loss, d: int, B: float, rows: float, size: float) -> fl
 
     A row's eta errs by at most (d + 1) u |x| |theta|, its slope by the curvature times that and a few units in the last
     place; the split of `rows.Rows.sums` adds 8,192 u 2^-13 of the largest slope, twice. Twice their sum is taken.
-
-    Examples
-    --------
-    >>> from discreet.families import Logistic
-    >>> gradient_error(Logistic(), d=10, B=3.0, rows=1e6, size=10.0) < 1e-6
-    True
     """
     eta = (d + 2) * _UNIT * B * size
     return 2 * rows * B * (loss.curvature * eta + (16 + 2) * _UNIT * loss.slope)

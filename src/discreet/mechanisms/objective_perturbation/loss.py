@@ -152,12 +152,7 @@ def _tails(event: ObjectiveEvent, known: Floats, changed: Floats, adding: bool) 
 class SquaredCurve:
     """The privacy curve of one minimiser under squared loss, from m, s = x'H^-2 x, r and |x|^2 of each row.
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of each coordinate of b.
-    failure : float
-        A probability that is added to delta: that the minimiser does not have this law.
+    `failure` is the probability that the minimiser does not have this law; it is added to delta.
     """
 
     width: ClassVar[int] = 4

@@ -48,15 +48,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Stages:
-    """Objectives to minimise, and further ones that depend on their minimisers.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The objectives to minimise first.
-    reserved, then : sequence of ObjectiveEvent, callable
-        The events of further tasks, as declared beforehand; and these tasks, given the minimisers so far.
-    """
+    """Objectives to minimise; and further ones, given their minimisers, whose events were declared beforehand."""
 
     tasks: Sequence[Task]
     reserved: Sequence[ObjectiveEvent] = ()

@@ -1,13 +1,13 @@
 """OutputPerturbation: ridge coefficients with Gaussian noise of one of three shapes (wang2017 section 4).
 
-    1  l  = lambda_min(X'X) + s1 Z1, and lt below lambda_min, as in `ada_ops`
+    1  l  = lambda_min(X'X) + s1 Z1, and lt below lambda_min, as in AdaOPS
     2  lambda from lt and public facts; h = lambda + lt
     3  S  = X'X + lambda I + tau I, with noise that tau covers, but for the isotropic shape
     4  D  = log(Y + B norm(theta_lambda)) + s2 Z2, and R, a bound on every residual, from it
     5  theta_lambda + N(0, A^-1/gamma), A = I, S or S^2, gamma = (mu_o/Delta)^2
 
-with Delta(h, R, tau) the largest change of theta_lambda in the norm of A. Proof and Delta: `privacy.events.output` and
-``docs/mathematics``, 8.6. `gate.output` runs the steps.
+with Delta(h, R, tau) the largest change of theta_lambda in the norm of A. Proof and Delta: `event` and
+``docs/mathematics``, 8.6. `release_shaped` runs the steps.
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
-import numpy as np
-
 from discreet.core import checks
 from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.mechanisms.coefficients import CoefficientsRegressor
-from discreet.mechanisms.output_perturbation.event import POWERS, SHAPES, OutputPlan, Shape, sensitivity
+from discreet.mechanisms.output_perturbation.event import SHAPES, OutputPlan, Shape
 from discreet.mechanisms.output_perturbation.release import release_shaped
-from discreet.mechanisms.posterior_sampling.adaptive_event import eigenvalue_change, quantile
+from discreet.mechanisms.posterior_sampling.adaptive_event import eigenvalue_change
 from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
-from discreet.privacy.ops import coefficient_bound
 
 EIGENVALUE_SHARE, NORM_SHARE, GRAM_SHARE = 0.05, 0.15, 0.2
 """Shares of mu^2; the rest goes to the noise on the coefficients."""
@@ -37,49 +34,9 @@ EIGENVALUE_SHARE, NORM_SHARE, GRAM_SHARE = 0.05, 0.15, 0.2
 FAILURE = 0.05
 """Share of delta for each of the bounds on the eigenvalue, on the norm and on the noise of X'X."""
 
-_GRID = np.geomspace(1e-2, 1e7, 361)
 
-
-class OutputPerturbationPlan(OutputPlan):
-    """The plan of the stages, and the rule that chooses lambda."""
-
-    def penalty(self, lt: float) -> float:
-        """Choose from a public grid the lambda with the least bound on the prediction error: noise plus bias.
-
-        With v = rows B^2/d and Delta the sensitivity, the noise adds tr(X'X A^-1) Delta^2/mu^2, the trace being at
-        most rows B^2, d v/(v + lambda) or d v/(v + lambda)^2; the bias is about lambda (Y/B)^2 v/(v + lambda).
-        """
-        best, found = math.inf, 0.0
-        v = self.rows * self.B**2 / self.d
-        for lambda_ in (self.B**2 * _GRID).tolist():
-            h = lambda_ + lt
-            cap = self.Y + self.B * coefficient_bound(lambda_, self.rows, self.B, self.Y, lt)
-            widening = math.log1p(self.B**2 / h) * (quantile(self.failure) / self.mu2 + 1)
-            R = min(cap, 2 * self.Y * math.exp(min(widening, 50.0)))
-            delta = sensitivity(self.shape, h=h, B=self.B, residual=R, tau=self.tau)
-            power = POWERS[self.shape]
-            noise = self.d * v / (v + lambda_) ** power * (delta / self.mu_o) ** 2
-            bound = noise + lambda_ * (self.Y / self.B) ** 2 * v / (v + lambda_)
-            if bound < best:
-                best, found = bound, lambda_
-        return found
-
-
-def plan(
-    shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: int, rows: float, change: float
-) -> OutputPerturbationPlan:
-    """Divide an add-remove promise, from public facts.
-
-    Parameters
-    ----------
-    shape : {"isotropic", "fisher", "democratic"}
-        The shape of the noise.
-    epsilon, delta : float
-        The promise.
-    B, Y, d, rows : float
-        Bounds on norm(x) and abs(y), the number of columns, the largest number of rows.
-    change : float
-        The sensitivity of the computed least eigenvalue.
+def plan(shape: Shape, epsilon: float, delta: float, **facts: float) -> OutputPlan:
+    """Divide an add-remove promise, from the public facts B, Y, d, rows and change of an `OutputPlan`.
 
     Examples
     --------
@@ -94,7 +51,7 @@ def plan(
     left = 1 - EIGENVALUE_SHARE - NORM_SHARE - gram
     shares = {"mu1": EIGENVALUE_SHARE, "mu2": NORM_SHARE, "mu_gram": gram, "mu_o": left}
     mus = {name: mu * math.sqrt(share) for name, share in shares.items()}
-    return OutputPerturbationPlan(shape=shape, B=B, Y=Y, d=d, rows=rows, change=change, failure=failure, **mus)
+    return OutputPlan(shape=shape, failure=failure, **mus, **facts)  # type: ignore[arg-type]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -141,6 +98,6 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         d, B = len(subject.design), subject.norm
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
-        planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]
-        certificate, theta = release_shaped(moments, subject, planned, self._session(promise))
-        return self._fit_coefficients(certificate, theta, subject, spec)
+        planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)
+        drawn = release_shaped(moments, subject, planned, self._session(promise))
+        return self._fit_coefficients(drawn, subject, spec)

@@ -17,7 +17,6 @@ with a declared probability, and is at least B^2/2.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,16 +30,19 @@ from discreet.errors import ParameterError
 from discreet.mechanisms.posterior_sampling.adaptive_event import STAGED, StagedEvent, quantile, size
 from discreet.mechanisms.posterior_sampling.event import relative, trace_bound
 from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, described
+from discreet.privacy.ops import coefficient_bound
 
 Shape = Literal["isotropic", "fisher", "democratic"]
 
-SHAPES: tuple[Shape, ...] = ("isotropic", "fisher", "democratic")
+POWERS: dict[Shape, int] = {"isotropic": 0, "fisher": 1, "democratic": 2}
+"""A is this power of S."""
+
+SHAPES: tuple[Shape, ...] = tuple(POWERS)
 
 _ROOT = 1e-6
 """The relative error of a released root, of its symmetry and of its listed norm."""
 
-POWERS: dict[Shape, int] = {"isotropic": 0, "fisher": 1, "democratic": 2}
-"""A is this power of S."""
+_GRID = np.geomspace(1e-2, 1e7, 361)
 
 
 @described(
@@ -106,16 +108,11 @@ class OutputEvent(StagedEvent):
 def output_change(event: OutputEvent) -> float:
     """The sensitivity of C theta, C'C = A, rounding errors included; `stretch` is the norm of C."""
     facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
-    change = sensitivity(event.shape, **facts)
-    return up(change, max(ROOM, _shape_error(event))) + output_rounding(event)
-
-
-def _shape_error(event: OutputEvent) -> float:
-    """A bound on the relative error of norms in A from the computed C: docs/mathematics, 8.7."""
-    if event.shape == "isotropic":
-        return 0.0
-    largest = event.stretch**2 if event.shape == "fisher" else event.stretch
-    return 8 * len(event.design) * 2.0**-52 * largest / event.h
+    change, error = sensitivity(event.shape, **facts), 0.0
+    if event.shape != "isotropic":  # the relative error of norms in A from the computed C: docs/mathematics, 8.7
+        largest = event.stretch**2 if event.shape == "fisher" else event.stretch
+        error = 8 * len(event.design) * 2.0**-52 * largest / event.h
+    return up(change, max(ROOM, error)) + output_rounding(event)
 
 
 def output_rounding(event: OutputEvent) -> float:
@@ -126,8 +123,8 @@ def output_rounding(event: OutputEvent) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputPlan(ABC):
-    """Everything that is fixed before the data are read; the steps are in `estimator`."""
+class OutputPlan:
+    """Everything that is fixed before the data are read, and the rule that chooses lambda."""
 
     shape: Shape
     B: float
@@ -158,23 +155,29 @@ class OutputPlan(ABC):
             return 0.0
         return max(up(spectral_bound(self.d, self.gram_sd, self.failure)), self.B**2 / 2)
 
-    def least(self, eigenvalue: float) -> float:
-        """The lower bound lt on the least eigenvalue, from the released one."""
-        return max(0.0, eigenvalue - self.s1 * quantile(self.failure) - self.change)
-
-    @abstractmethod
     def penalty(self, lt: float) -> float:
-        """The penalty lambda from the lower bound on the least eigenvalue."""
+        """Choose from a public grid the lambda with the least bound on the prediction error: noise plus bias.
+
+        With v = rows B^2/d and Delta the sensitivity, the noise adds tr(X'X A^-1) Delta^2/mu^2, the trace being at
+        most rows B^2, d v/(v + lambda) or d v/(v + lambda)^2; the bias is about lambda (Y/B)^2 v/(v + lambda).
+        """
+        best, found = math.inf, 0.0
+        v = self.rows * self.B**2 / self.d
+        for lambda_ in (self.B**2 * _GRID).tolist():
+            h = lambda_ + lt
+            cap = self.Y + self.B * coefficient_bound(lambda_, self.rows, self.B, self.Y, lt)
+            widening = math.log1p(self.B**2 / h) * (quantile(self.failure) / self.mu2 + 1)
+            R = min(cap, 2 * self.Y * math.exp(min(widening, 50.0)))
+            delta = sensitivity(self.shape, h=h, B=self.B, residual=R, tau=self.tau)
+            noise = self.d * v / (v + lambda_) ** POWERS[self.shape] * (delta / self.mu_o) ** 2
+            bound = noise + lambda_ * (self.Y / self.B) ** 2 * v / (v + lambda_)
+            if bound < best:
+                best, found = bound, lambda_
+        return found
 
 
 def shift_bound(h: float, B: float) -> float:
-    """The bound g on the norm of H1^-1 x over rows and H1 = H0 + x x' with eigenvalues of H0 at least h.
-
-    Examples
-    --------
-    >>> shift_bound(h=9.0, B=1.0), shift_bound(h=0.25, B=1.0)
-    (0.1, 1.0)
-    """
+    """The bound g on the norm of H1^-1 x over rows and H1 = H0 + x x' with eigenvalues of H0 at least h."""
     h, B = checks.positive("h", h), checks.positive("B", B)
     return B / (h + B**2) if h >= B**2 else 1 / (2 * math.sqrt(h))
 
@@ -182,23 +185,8 @@ def shift_bound(h: float, B: float) -> float:
 def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float = 0.0) -> float:
     """The sensitivity Delta of the coefficients in the norm of A, add-remove; twice that for replace-one.
 
-    Parameters
-    ----------
-    shape : {"isotropic", "fisher", "democratic"}
-        A is I, S or S^2.
-    h : float
-        Lower bound on the eigenvalues of H for the smaller of the two data sets.
-    B : float
-        Bound on norm(x).
-    residual : float
-        R, bound on abs(y - x'theta_hat) for a row outside the data.
-    tau : float
-        S is H plus tau I plus noise of spectral norm at most tau, tau >= B^2/2; for shapes other than isotropic.
-
-    Examples
-    --------
-    >>> [round(sensitivity(shape, h=99.0, B=1.0, residual=2.0, tau=5.0), 4) for shape in SHAPES]
-    [0.02, 0.2098, 2.2]
+    h bounds the eigenvalues of H for the smaller of the two tables, `residual` R = abs(y - x'theta_hat) of a row
+    outside it; other shapes than isotropic need tau >= B^2/2.
     """
     checks.choice("shape", shape, SHAPES)
     R, g = checks.positive("residual", residual), shift_bound(h, B)
@@ -217,11 +205,6 @@ def spectral_bound(d: int, sd: float, failure: float) -> float:
     """The bound tau on the spectral norm of a symmetric noise matrix; exceeded with probability `failure` at most.
 
     The noise has standard deviation sd on the diagonal and sd/sqrt 2 off it.
-
-    Examples
-    --------
-    >>> round(spectral_bound(d=2, sd=1.0, failure=1e-6), 2)
-    7.39
     """
     sd, failure = checks.positive("sd", sd), checks.fraction("failure", failure)
     rounding = 1 + d * 2.0**-28  # rounding of the noise to its grid
@@ -229,14 +212,7 @@ def spectral_bound(d: int, sd: float, failure: float) -> float:
 
 
 def root(shape: Shape, S: Floats | None, d: int) -> Floats:
-    """The matrix C with C'C = A: the identity, the square root of S, or S.
-
-    Examples
-    --------
-    >>> root("fisher", np.diag([4.0, 9.0]), 2)
-    array([[2., 0.],
-           [0., 3.]])
-    """
+    """The matrix C with C'C = A: the identity, the square root of S, or S."""
     if shape == "isotropic" or S is None:
         return np.eye(d)
     values, vectors = np.linalg.eigh(S)

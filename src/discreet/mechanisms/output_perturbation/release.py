@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from discreet.gate.noise import add_normal, add_rounded_normal
 from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session
 from discreet.mechanisms.output_perturbation.event import OutputEvent, OutputPlan, output_change, root
-from discreet.mechanisms.posterior_sampling.adaptive_event import norm_change, quantile
+from discreet.mechanisms.posterior_sampling.adaptive_event import lower_bound, norm_change, quantile
 from discreet.mechanisms.posterior_sampling.release import BoundedRidge, StagedSubject
 from discreet.privacy.ops import coefficient_bound
 from discreet.released.certificate import Certificate
@@ -32,7 +32,7 @@ def release_shaped(
     def draw(entropy: Entropy) -> Drawn[Floats]:
         B, d = plan.B, plan.d
         eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
-        least = plan.least(eigenvalue)
+        least = lower_bound(eigenvalue, plan.s1, plan.failure, plan.change)
         lambda_ = plan.penalty(least)
         h = lambda_ + least
         C = np.eye(d)
@@ -41,30 +41,29 @@ def release_shaped(
             values, vectors = np.linalg.eigh(S)
             S = (vectors * np.maximum(values, h)) @ vectors.T  # where tau covers the noise, S is at least H
             C = root(plan.shape, S, d)
-        stretch = up(float(np.linalg.norm(C, 2)), ROOM)
         s = norm_change(d, B, lambda_, h, subject.rows)
         theta = ridge.coefficients(lambda_, B, h)
         log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), s / plan.mu2, entropy))
-        facts: dict[str, Any] = {
-            "eigenvalue": eigenvalue,
-            "eigenvalue_sd": plan.s1,
-            "eigenvalue_change": plan.change,
-            "log_norm": log_norm,
-            "norm_sd": s / plan.mu2,
-            "penalty": lambda_,
-            "failures": (plan.failure, plan.failure, plan.failure if plan.gram_sd else 0.0),
-            "shape": plan.shape,
-            "gram_sd": plan.gram_sd,
-            "tau": plan.tau,
-            "stretch": stretch,
-            "root": () if plan.gram_sd is None else tuple(C.ravel().tolist()),
-        }
         cap = plan.Y + B * coefficient_bound(lambda_, plan.rows, plan.B, plan.Y, least)
-        R = min(cap, math.exp(log_norm + s / plan.mu2 * quantile(plan.failure) + s))
-        draft = OutputEvent(**subject.facts(), **facts, residual=R, gamma=1.0)
-        gamma = down((plan.mu_o / output_change(draft)) ** 2, ROOM)
-        event = OutputEvent(**subject.facts(), **facts, residual=R, gamma=gamma)
-        noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), entropy)
+        draft = OutputEvent(
+            **subject.facts(),
+            eigenvalue=eigenvalue,
+            eigenvalue_sd=plan.s1,
+            eigenvalue_change=plan.change,
+            log_norm=log_norm,
+            norm_sd=s / plan.mu2,
+            penalty=lambda_,
+            residual=min(cap, math.exp(log_norm + s / plan.mu2 * quantile(plan.failure) + s)),
+            gamma=1.0,
+            failures=(plan.failure, plan.failure, plan.failure if plan.gram_sd else 0.0),
+            shape=plan.shape,
+            gram_sd=plan.gram_sd,
+            tau=plan.tau,
+            stretch=up(float(np.linalg.norm(C, 2)), ROOM),
+            root=() if plan.gram_sd is None else tuple(C.ravel().tolist()),
+        )
+        event = replace(draft, gamma=down((plan.mu_o / output_change(draft)) ** 2, ROOM))
+        noisy = add_normal(C @ theta, 1 / math.sqrt(event.gamma), entropy)
         return Drawn(np.asarray(np.linalg.solve(C, noisy), dtype=np.float64), (event,))
 
     return once(session, moments.domain, draw)

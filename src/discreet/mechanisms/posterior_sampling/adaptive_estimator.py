@@ -9,7 +9,7 @@ r"""AdaOPS: a posterior sample that adapts to private figures (wang2018 algorith
 
 Here q(p) is the normal quantile with P(Z > q) = p. mu1, mu2, mu_o and the deltas are fixed beforehand, from public
 facts, so that D(mu, epsilon) + delta_a + delta_b + delta_o <= delta with mu^2 = mu1^2 + mu2^2 + mu_o^2. With kappa
-step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics``, 8.5. `gate.posterior` runs the steps.
+step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics``, 8.5. `release_adaptive` runs them.
 
 Printed variants are kept so that the papers' figures can be reproduced; their privacy claims do not hold (errata E5,
 E6, E25). The text is followed, with a plus sign in equation (8) of wang2018, where one is missing. Its bounds are taken
@@ -26,29 +26,18 @@ import numpy as np
 
 from discreet.core import checks, citations
 from discreet.core.checks import Neighbors
-from discreet.core.rounding import FEW, down
+from discreet.core.rounding import down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
-from discreet.mechanisms.posterior_sampling.adaptive_event import (
-    AdaptivePlan,
-    EigenvaluePenalty,
-    eigenvalue_change,
-    quantile,
-)
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptivePlan, eigenvalue_change
 from discreet.mechanisms.posterior_sampling.estimator import argmin, spread
 from discreet.mechanisms.posterior_sampling.release import Printed, StagedSubject, release_adaptive, release_printed
 from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
-from discreet.privacy.ops import (
-    GOLDEN,
-    coefficient_bound,
-    coefficient_bounds,
-    gaussian_leverage_limit,
-    gaussian_residual_limit,
-)
+from discreet.privacy.ops import coefficient_bounds, gaussian_leverage_limit
 
 RESERVE = 1 / 512
 """The share of mu^2 that hides rounding errors."""
@@ -61,60 +50,6 @@ EIGENVALUE_SHARE, NORM_SHARE = 0.05, 0.15
 
 EIGENVALUE_FAILURE, NORM_FAILURE, DRAW_FAILURE = 0.05, 0.05, 0.1
 """Shares of delta: that lt is too large, that R is too small, and the excess of the draw over its Gaussian curve."""
-
-_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m; steers lambda only
-_RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
-_GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaOPSPlan(AdaptivePlan):
-    """Everything that is fixed before the data are read, and the steps that follow from it."""
-
-    kappa: float | None
-    h_min: float
-
-    @property
-    def mu(self) -> float:
-        """The mu of the two releases and the draw together."""
-        return gdp.compose([self.mu1, self.mu2, self.mu_o])
-
-    def penalty(self, eigenvalue: float) -> EigenvaluePenalty:
-        """Steps 1 and 2: lambda from the released (noisy) least eigenvalue.
-
-        On a public grid, lambda minimises (v/(v + lambda)) (d/gamma + lambda (Y/B)^2), v = n_max B^2/d, with gamma as
-        it is to be expected for norm(theta) = Y/B. It bounds the draw's excess error, because
-        tr(X'X H^-1) <= d v/(v + lambda) by concavity, plus the penalty's bias.
-
-        Examples
-        --------
-        >>> p = plan(1.0, 1e-6, B=1.0, Y=1.0, d=5, n_max=1000)
-        >>> p.penalty(eigenvalue=0.0).lambda_ > p.penalty(eigenvalue=300.0).lambda_
-        True
-        """
-        lt = max(0.0, eigenvalue - self.s1 * quantile(self.delta_a) - self.eigenvalue_sensitivity)
-        if self.kappa is not None:
-            lambda_ = max(0.0, self.n_max * self.B**2 / (self.kappa * self.d) - lt)
-        else:
-            lambda_ = _least_bound(self, lt)
-        lambda_ = max(lambda_, _RIDGE * lt)
-        h = lambda_ + lt
-        m = self.B**2 / h
-        s = math.log1p(m)
-        return EigenvaluePenalty(lt, lambda_, h, m, s, s / self.mu2 if self.mu2 else 0.0)
-
-    def residual_bound(self, penalty: EigenvaluePenalty, log_norm: float | None = None) -> float:
-        """Step 3: a bound on every residual, from the released (noisy) log(Y + B norm(theta)) or from public facts."""
-        cap = coefficient_bound(penalty.lambda_, self.n_max, self.B, self.Y, penalty.lt)
-        public = self.Y + self.B * cap
-        if log_norm is None:
-            return public
-        return min(public, math.exp(log_norm + penalty.s2 * quantile(self.delta_b) + penalty.s))
-
-    def precision(self, penalty: EigenvaluePenalty, residual: float) -> float:
-        """Step 4: the largest gamma that keeps the declared promise."""
-        rho = gaussian_residual_limit(self.mu_o, self.delta_o, penalty.leverage)
-        return down((rho / residual) ** 2, FEW)
 
 
 def plan(
@@ -129,97 +64,57 @@ def plan(
     neighbors: Neighbors = "add-remove",
     eigenvalue_sensitivity: float | None = None,
     reserve: float = 0.0,
-) -> AdaOPSPlan:
-    """Divide a promise among the stages, from public facts.
+) -> AdaptivePlan:
+    """Divide a promise among the stages, from public facts; with kappa, the share of the norm goes to the draw.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The promise of the whole.
-    B, Y : float
-        Bounds on norm(x) and abs(y).
-    d : int
-        Number of columns.
-    n_max : int, optional
-        Public bound on the number of rows. It sharpens the choice of lambda and bounds the residuals.
-    kappa : float, optional
-        wang2017's variant: h is at least n_max B^2/(kappa d), and no norm is released. Needs `n_max`.
-    neighbors : {"add-remove", "replace-one"}
-        Replace-one plans for the promise of `add_remove`.
-    eigenvalue_sensitivity : float, optional
-        B^2, or more to cover the rounding errors of the eigenvalue.
-    reserve : float
-        Share of mu^2 that is left for other releases.
+    n_max bounds the number of rows; it sharpens lambda and bounds residuals, and kappa needs it: h is at least
+    n_max B^2/(kappa d) (wang2017). The eigenvalue's sensitivity is B^2, or more to cover rounding errors. `reserve` is
+    a share of mu^2 that is left for other releases. Replace-one plans for the promise of `add_remove`.
 
     Examples
     --------
     >>> p = plan(1.0, 1e-6, B=1.0, Y=1.0, d=5, n_max=1000)
-    >>> round(p.mu_o, 3), round(p.h_min, 1)
-    (0.209, 10.9)
+    >>> round(p.mu_o, 3), round(p.h_min, 1), p.penalty(eigenvalue=0.0).lambda_ > p.penalty(eigenvalue=300.0).lambda_
+    (0.209, 10.9, True)
     """
     epsilon, delta = add_remove(epsilon, delta, checks.neighbors(neighbors))
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
     B, Y = checks.positive("B", B), checks.positive("Y", Y)
-    size = math.inf if n_max is None else n_max
-    moves = B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity
-    facts = {"B": B, "Y": Y, "d": d, "n_max": size, "kappa": kappa, "eigenvalue_sensitivity": moves}
-    made = _split(epsilon, delta, facts, reserve)
-    if kappa is not None:
-        _check_kappa(made)
-    return made
-
-
-def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) -> AdaOPSPlan:
-    """The shares above; with kappa, that of the norm goes to the draw."""
-    norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
+    norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if kappa is None else (0.0, 0.0)
     delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
     mu = down(gdp.mu(epsilon, down(delta - delta_a - delta_b - delta_o)))
     mu *= math.sqrt(1 - reserve)
     mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
-    return AdaOPSPlan(
+    made = AdaptivePlan(
+        B=B,
+        Y=Y,
+        d=d,
+        n_max=math.inf if n_max is None else n_max,
+        kappa=kappa,
         mu1=mu * math.sqrt(EIGENVALUE_SHARE),
         mu2=mu * math.sqrt(norm_share),
         mu_o=mu_o,
         delta_a=delta_a,
         delta_b=delta_b,
         delta_o=delta_o,
-        h_min=facts["B"] ** 2 / gaussian_leverage_limit(mu_o, delta_o),
-        **facts,
+        h_min=B**2 / gaussian_leverage_limit(mu_o, delta_o),
+        eigenvalue_sensitivity=B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity,
     )
-
-
-def _least_bound(plan: AdaOPSPlan, lt: float) -> float:
-    """The lambda with the least bound on the error among those that make the draw feasible."""
-    B2 = plan.B**2
-    floor = max(0.0, 1.05 * plan.h_min - lt, B2 / GOLDEN - lt)
-    lambdas = floor + B2 * _GRID
-    lambdas = lambdas[lambdas + lt > 0]
-    m = B2 / (lambdas + lt)
-    effective = np.maximum(plan.mu_o - _LOSS * m, 0.0)
-    caps = coefficient_bounds(lambdas, plan.n_max, plan.B, plan.Y, lt)
-    widening = np.log1p(m) * (quantile(plan.delta_b) / plan.mu2 + 1)
-    with np.errstate(divide="ignore", over="ignore"):
-        R = np.minimum(plan.Y + plan.B * caps, 2 * plan.Y * np.exp(widening))
-        noise = plan.d * R**2 * m / effective**2
-        shrink = 1 / (1 + lambdas * plan.d / (plan.n_max * B2))
-        bound = shrink * (noise + lambdas * (plan.Y / plan.B) ** 2)
-    return float(lambdas[np.argmin(bound)])
-
-
-def _check_kappa(plan: AdaOPSPlan) -> None:
-    if plan.n_max == math.inf:
+    if kappa is None:
+        return made
+    if n_max is None:
         raise ParameterError("kappa needs n_max, the declared number of rows: h is n_max B^2/(kappa d).")
-    assert plan.kappa is not None
-    limit = plan.n_max * plan.B**2 / (plan.d * plan.h_min)
-    if not 0 < plan.kappa < limit:
+    limit = n_max * B**2 / (d * made.h_min)
+    if not 0 < kappa < limit:
         raise ParameterError(
-            f"kappa={plan.kappa:g} is not possible for this promise and size: it must lie between 0 and {limit:.4g}. "
+            f"kappa={kappa:g} is not possible for this promise and size: it must lie between 0 and {limit:.4g}. "
             "Take a smaller kappa, or declare a larger epsilon."
         )
+    return made
 
 
-def _default_kappa(plan: AdaOPSPlan) -> float:
-    """The kappa with the least bound on the error, as in `AdaOPSPlan.penalty`, if all of h is penalty.
+def _default_kappa(plan: AdaptivePlan) -> float:
+    """The kappa with the least bound on the error, as in `AdaptivePlan.penalty`, if all of h is penalty.
 
     The plan without kappa leaves a little less for the draw, so every kappa here is feasible.
     """
@@ -231,20 +126,23 @@ def _default_kappa(plan: AdaOPSPlan) -> float:
     return float(v / h[np.argmin((noise + h * (plan.Y / plan.B) ** 2) / (1 + h / v))])
 
 
-def printed_penalty(epsilon: float, delta: float, B: float, d: int, eigenvalue: float) -> tuple[float, float]:
+def printed_penalty(
+    epsilon: float, delta: float, B: float, d: int, eigenvalue: float, *, code: bool = False
+) -> tuple[float, float]:
     """Steps 2 to 4 of wang2018 algorithm 1: the released least eigenvalue, less its offset, and lambda by rule (7).
+
+    The authors' code, for X'X + I and B = Y = 1, has other constants in C1 and in the least lambda (E25).
 
     Examples
     --------
-    >>> released, lambda_ = printed_penalty(1.0, 1e-6, 1.0, 10, eigenvalue=0.0)
-    >>> released, round(lambda_, 1)
-    (0.0, 131.1)
+    >>> [round(printed_penalty(1.0, 1e-6, 1.0, 10, eigenvalue=0.0, code=code)[1], 1) for code in (False, True)]
+    [131.1, 200.0]
     """
     log = math.log(6 / delta)
     lt = max(eigenvalue - log / (epsilon / 4), 0.0)
-    bar = _positive_root(1 / (2 * log), epsilon / 4)
+    bar = _positive_root(log / 2 if code else 1 / (2 * log), epsilon / 4)
     C1, C2 = spread(d) * log / bar**2, log / (epsilon / 4)
-    least = max(B**2 * (1 + log) / (2 * epsilon) - lt, 0.0)
+    least = max(B**2 * (1 + log) / (2 * (epsilon / 4 if code else epsilon)) - lt, 0.0)
 
     def rule(t: float) -> float:
         return math.log(B**4 * C1 / (t + lt)) + 2 * C2 * math.log1p(B**2 / (t + lt))
@@ -260,27 +158,6 @@ def printed_gamma(epsilon: float, delta: float, B: float, Y: float, h: float, no
     return L, h * tilde**2 / (log * L**2)
 
 
-def code_penalty(epsilon: float, delta: float, d: int, eigenvalue: float) -> tuple[float, float]:
-    """The released least eigenvalue of X'X + I, less its offset, and lambda, by wang2018's code (E25); B = Y = 1.
-
-    Examples
-    --------
-    >>> released, lambda_ = code_penalty(1.0, 1e-6, 10, eigenvalue=0.0)
-    >>> released, round(lambda_, 1)
-    (0.0, 200.0)
-    """
-    log = math.log(6 / delta)
-    lt = max(eigenvalue - log / (epsilon / 4), 0.0)
-    bar = _positive_root(log / 2, epsilon / 4)
-    C1, C2 = spread(d) * log / bar**2, log / (epsilon / 4)
-    least = max((1 + log) / (2 * (epsilon / 4)) - lt, 0.0)
-
-    def rule(t: float) -> float:
-        return math.log(C1 / (t + lt)) + 2 * C2 * math.log1p(1 / (t + lt))
-
-    return lt, argmin(lambda t: math.exp(rule(t)) + t, least)
-
-
 def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float) -> float:
     """The precision gamma of wang2018's code, its cap on L included (E25), from the released log(1 + norm)."""
     log, s = math.log(6 / delta), math.log1p(1 / h)
@@ -291,13 +168,7 @@ def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float
 
 
 def kappa_limit(epsilon: float, delta: float, n: int, d: int) -> float:
-    """The largest kappa that wang2017 algorithm 1 allows, n epsilon/(4 d (1 + log(4/delta))).
-
-    Examples
-    --------
-    >>> round(kappa_limit(1.0, 1e-6, 10_000, 10), 2)
-    15.43
-    """
+    """The largest kappa that wang2017 algorithm 1 allows, n epsilon/(4 d (1 + log(4/delta)))."""
     return n * epsilon / (4 * d * (1 + math.log(4 / delta)))
 
 
@@ -391,64 +262,40 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         if self._paper is None:
             planned = self._plan(subject, promise)
             mu_out = planned.mu * math.sqrt(0.98 * RESERVE / (1 - RESERVE))
-            certificate, theta = release_adaptive(moments, subject, planned, mu_out, self._session(promise))
+            drawn = release_adaptive(moments, subject, planned, mu_out, self._session(promise))
         else:
-            stages = self._printed(subject, promise)
-            reason = E6 if self._paper == "wang2017" else E5
-            certificate, theta = release_printed(moments, subject, stages, self._session(promise, reason))
-        return self._fit_coefficients(certificate, theta, subject, spec)
+            kappa = self._paper == "wang2017"
+            stages = self._printed_kappa(subject, promise) if kappa else self._printed(subject, promise)
+            drawn = release_printed(moments, subject, stages, self._session(promise, E6 if kappa else E5))
+        return self._fit_coefficients(drawn, subject, spec)
 
-    def _plan(self, subject: StagedSubject, promise: Guarantee) -> AdaOPSPlan:
+    def _plan(self, subject: StagedSubject, promise: Guarantee) -> AdaptivePlan:
         d, B = len(subject.design), subject.norm
-        facts: dict[str, Any] = {
-            "B": B,
-            "Y": subject.outcome,
-            "d": d,
-            "n_max": self.rows,
-            "neighbors": promise.neighbors,
-        }
-        facts |= {"eigenvalue_sensitivity": eigenvalue_change(d, B), "reserve": RESERVE}
+        facts: dict[str, Any] = {"B": B, "Y": subject.outcome, "d": d, "n_max": self.rows, "reserve": RESERVE}
+        facts |= {"neighbors": promise.neighbors, "eigenvalue_sensitivity": eigenvalue_change(d, B)}
         if self.variant == "kappa":
             facts["kappa"] = self.kappa or _default_kappa(plan(promise.epsilon, promise.delta, **facts))
         return plan(promise.epsilon, promise.delta, **facts)
 
     def _printed(self, subject: StagedSubject, promise: Guarantee) -> Printed:
-        """The stages of the paper; the noise on the eigenvalue is as printed, which lacks B^2 in wang2018 (E5)."""
-        e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
-        if self._paper == "wang2017":
-            return self._printed_kappa(subject, promise)
-        if self._paper == "wang2018-code":
-            return self._code(promise, d)
-        log = math.log(6 / delta)
-        sd = math.sqrt(log) / (e / 4)
+        """The stages of wang2018, with noise on the eigenvalue that lacks B^2 (E5); or of its code, for B = Y = 1."""
+        e, delta, d, code = promise.epsilon, promise.delta, len(subject.design), self._paper == "wang2018-code"
+        B, Y, log = 1.0 if code else subject.norm, subject.outcome, math.log(6 / delta)
 
         def penalty(eigenvalue: float) -> tuple[float, float]:
-            lt, lambda_ = printed_penalty(e, delta, B, d, eigenvalue)
+            lt, lambda_ = printed_penalty(e, delta, B, d, eigenvalue, code=code)
             return lambda_, lambda_ + lt
 
         def norm_sd(h: float) -> float:
-            return math.log1p(B**2 / h) / (e / (4 * math.sqrt(log)))
+            s = math.log1p(B**2 / h)
+            return s / (e / 4) * math.sqrt(log) if code else s / (e / (4 * math.sqrt(log)))
 
         def gamma(h: float, log_norm: float) -> float:
-            norm = (math.exp(log_norm) - Y) / B
-            return printed_gamma(e, delta, B, Y, h, norm)[1]
+            if code:
+                return code_gamma(e, delta, h, float(self.rows or 0), log_norm)
+            return printed_gamma(e, delta, B, Y, h, (math.exp(log_norm) - Y) / B)[1]
 
-        return Printed(sd, penalty, norm_sd, gamma)
-
-    def _code(self, promise: Guarantee, d: int) -> Printed:
-        e, delta, log = promise.epsilon, promise.delta, math.log(6 / promise.delta)
-
-        def penalty(eigenvalue: float) -> tuple[float, float]:
-            lt, lambda_ = code_penalty(e, delta, d, eigenvalue)
-            return lambda_, lambda_ + lt
-
-        def norm_sd(h: float) -> float:
-            return math.log1p(1 / h) / (e / 4) * math.sqrt(log)
-
-        def gamma(h: float, log_norm: float) -> float:
-            return code_gamma(e, delta, h, float(self.rows or 0), log_norm)
-
-        return Printed(math.sqrt(log) / (e / 4), penalty, norm_sd, gamma, code=True)
+        return Printed(math.sqrt(log) / (e / 4), penalty, norm_sd, gamma, code=code)
 
     def _printed_kappa(self, subject: StagedSubject, promise: Guarantee) -> Printed:
         e, delta, d, B = promise.epsilon, promise.delta, len(subject.design), subject.norm
@@ -462,11 +309,10 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             )
         sd = math.sqrt(math.log(4 / delta)) / (e / 2)
 
-        def printed(eigenvalue: float) -> tuple[float, float]:
-            return printed_kappa(e, delta, rows, d, kappa, eigenvalue)
+        gamma = printed_kappa(e, delta, rows, d, kappa, 0.0)[1] / subject.outcome**2
 
         def penalty(eigenvalue: float) -> tuple[float, float]:
-            lambda_ = printed(eigenvalue / B**2)[0] * B**2
+            lambda_ = printed_kappa(e, delta, rows, d, kappa, eigenvalue / B**2)[0] * B**2
             return lambda_, rows * B**2 / (d * kappa)
 
-        return Printed(sd * B**2, penalty, None, lambda h, log_norm: printed(0.0)[1] / subject.outcome**2)
+        return Printed(sd * B**2, penalty, None, lambda h, log_norm: gamma)

@@ -1,26 +1,26 @@
 """Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics``, 8.5 and 8.7.
 
 First the least eigenvalue l of X'X, then log(Y + B norm(theta)), with Gaussian noise each; then the coefficients:
-a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`events.output`).
+a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`OutputEvent`).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from scipy.special import ndtri
 
 from discreet.core.chance import FAR, length
 from discreet.core.field_kinds import many, maybe
-from discreet.core.rounding import MANY, up
+from discreet.core.rounding import FEW, MANY, down, up
 from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Failure, Law
-from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
+from discreet.privacy.ops import GOLDEN, coefficient_bound, coefficient_bounds, gaussian_excess, gaussian_residual_limit
 from discreet.statistics.eigenvalue import MAX_ROWS, eigenvalue_error
 
 STAGED = {
@@ -32,23 +32,17 @@ STAGED = {
 }
 """Fields of a `StagedEvent` that are not a number above 0."""
 
+_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m; steers lambda only
+_RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
+_GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
+
 
 @dataclass(frozen=True, kw_only=True)
 class StagedEvent(CoefficientEvent):
-    """Two releases, the parameters that follow from them, and the probabilities that these are wrong.
+    """The least eigenvalue of X'X and log(Y + B norm(theta)), lambda, R and gamma that follow, and failures.
 
-    Parameters
-    ----------
-    rows : float, optional
-        The declared bound on the number of rows.
-    eigenvalue, eigenvalue_sd, eigenvalue_change : float
-        The released least eigenvalue of X'X, its noise, and its sensitivity.
-    log_norm, norm_sd : float, optional
-        The released log(Y + B norm(theta)), and its noise; missing where a public bound stands for it.
-    penalty, residual, gamma : float
-        lambda; R, a bound on every residual; and the precision of the draw or of the noise.
-    failures : tuple of float
-        Probabilities that the eigenvalue is overestimated, that R is too small, and of the method's own failure.
+    `log_norm` is missing where a public bound stands for it; `residual` is R, a bound on every residual. `failures` are
+    the probabilities that the eigenvalue is overestimated, that R is too small, and of the method's own failure.
     """
 
     rows: float | None
@@ -87,8 +81,7 @@ class StagedEvent(CoefficientEvent):
     @property
     def least(self) -> float:
         """The lower bound lt on the least eigenvalue of the table and of every neighbour."""
-        failure = self.failures[0]
-        return max(0.0, self.eigenvalue - self.eigenvalue_sd * quantile(failure) - self.eigenvalue_change)
+        return lower_bound(self.eigenvalue, self.eigenvalue_sd, self.failures[0], self.eigenvalue_change)
 
     @property
     def h(self) -> float:
@@ -179,19 +172,21 @@ class EigenvaluePenalty:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptivePlan(ABC):
-    """Everything that AdaOPS fixes before the data are read; the steps are in `adaptive_estimator`."""
+class AdaptivePlan:
+    """Everything that AdaOPS fixes before the data are read, and the steps that follow from it."""
 
     B: float
     Y: float
     d: int
     n_max: float
+    kappa: float | None
     mu1: float
     mu2: float
     mu_o: float
     delta_a: float
     delta_b: float
     delta_o: float
+    h_min: float
     eigenvalue_sensitivity: float
 
     @property
@@ -199,23 +194,62 @@ class AdaptivePlan(ABC):
         """Standard deviation of the noise on the least eigenvalue."""
         return self.eigenvalue_sensitivity / self.mu1
 
-    @abstractmethod
+    @property
+    def mu(self) -> float:
+        """The mu of the two releases and the draw together."""
+        return gdp.compose([self.mu1, self.mu2, self.mu_o])
+
     def penalty(self, eigenvalue: float) -> EigenvaluePenalty:
-        """The penalty lambda from the released least eigenvalue."""
+        """Steps 1 and 2: lambda from the released (noisy) least eigenvalue."""
+        lt = lower_bound(eigenvalue, self.s1, self.delta_a, self.eigenvalue_sensitivity)
+        if self.kappa is not None:
+            lambda_ = max(0.0, self.n_max * self.B**2 / (self.kappa * self.d) - lt)
+        else:
+            lambda_ = self._least_bound(lt)
+        lambda_ = max(lambda_, _RIDGE * lt)
+        h = lambda_ + lt
+        m = self.B**2 / h
+        s = math.log1p(m)
+        return EigenvaluePenalty(lt, lambda_, h, m, s, s / self.mu2 if self.mu2 else 0.0)
 
-    @abstractmethod
+    def _least_bound(self, lt: float) -> float:
+        """The lambda on a public grid with the least bound on the error among those that make the draw feasible.
+
+        It minimises (v/(v + lambda)) (d/gamma + lambda (Y/B)^2), v = n_max B^2/d, with gamma as it is to be expected
+        for norm(theta) = Y/B: the draw's excess error, since tr(X'X H^-1) <= d v/(v + lambda) by concavity, plus bias.
+        """
+        B2 = self.B**2
+        floor = max(0.0, 1.05 * self.h_min - lt, B2 / GOLDEN - lt)
+        lambdas = floor + B2 * _GRID
+        lambdas = lambdas[lambdas + lt > 0]
+        m = B2 / (lambdas + lt)
+        effective = np.maximum(self.mu_o - _LOSS * m, 0.0)
+        caps = coefficient_bounds(lambdas, self.n_max, self.B, self.Y, lt)
+        widening = np.log1p(m) * (quantile(self.delta_b) / self.mu2 + 1)
+        with np.errstate(divide="ignore", over="ignore"):
+            R = np.minimum(self.Y + self.B * caps, 2 * self.Y * np.exp(widening))
+            noise = self.d * R**2 * m / effective**2
+            shrink = 1 / (1 + lambdas * self.d / (self.n_max * B2))
+            bound = shrink * (noise + lambdas * (self.Y / self.B) ** 2)
+        return float(lambdas[np.argmin(bound)])
+
     def residual_bound(self, penalty: EigenvaluePenalty, log_norm: float | None = None) -> float:
-        """A bound on every residual, from the released log(Y + B norm(theta)) or from public facts."""
+        """Step 3: a bound on every residual, from the released (noisy) log(Y + B norm(theta)) or from public facts."""
+        cap = coefficient_bound(penalty.lambda_, self.n_max, self.B, self.Y, penalty.lt)
+        public = self.Y + self.B * cap
+        if log_norm is None:
+            return public
+        return min(public, math.exp(log_norm + penalty.s2 * quantile(self.delta_b) + penalty.s))
 
-    @abstractmethod
     def precision(self, penalty: EigenvaluePenalty, residual: float) -> float:
-        """The largest gamma that keeps the declared promise."""
+        """Step 4: the largest gamma that keeps the declared promise."""
+        rho = gaussian_residual_limit(self.mu_o, self.delta_o, penalty.leverage)
+        return down((rho / residual) ** 2, FEW)
 
 
 def log_norm_change(event: StagedEvent) -> float:
     """The sensitivity s of log(Y + B norm(theta)), rounding errors included."""
-    d = len(event.design)
-    return norm_change(d, event.norm, event.penalty, event.h, event.rows)
+    return norm_change(len(event.design), event.norm, event.penalty, event.h, event.rows)
 
 
 def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) -> float:
@@ -230,13 +264,7 @@ def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) 
 
 
 def eigenvalue_change(d: int, B: float) -> float:
-    """The sensitivity of the computed least eigenvalue: B^2, plus twice its rounding error (section 2.5).
-
-    Examples
-    --------
-    >>> round(eigenvalue_change(d=10, B=1.0), 4)
-    1.0001
-    """
+    """The sensitivity of the computed least eigenvalue: B^2, plus twice its rounding error (section 2.5)."""
     return up(B**2 * (1 + 2 * eigenvalue_error(d)))
 
 
@@ -249,6 +277,11 @@ def _public_norm(event: StagedEvent) -> float:
 def size(event: StagedEvent) -> float:
     """A bound on the norm of the coefficients, since R bounds Y + B norm."""
     return event.residual / event.norm
+
+
+def lower_bound(eigenvalue: float, sd: float, failure: float, change: float) -> float:
+    """The lower bound lt on the least eigenvalue of a table and its neighbours, from the released one."""
+    return max(0.0, eigenvalue - sd * quantile(failure) - change)
 
 
 def quantile(p: float) -> float:

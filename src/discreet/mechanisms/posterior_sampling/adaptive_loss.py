@@ -39,19 +39,11 @@ def _hs(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, wit
 
 @dataclass(frozen=True, repr=False)
 class Neighbour:
-    """The table with and without one row as AdaOPS sees it, as functions of lambda; **confidential**.
-
-    Parameters
-    ----------
-    least_without, least_with : float
-        lambda_min of X'X.
-    rows : callable
-        The map from lambda to the row's `LeaveOneOut`, as arrays of one entry.
-    """
+    """The table with and without one row as AdaOPS sees it: lambda_min of X'X, and the row; **confidential**."""
 
     least_without: float
     least_with: float
-    rows: Callable[[float], LeaveOneOut]
+    rows: Callable[[float], LeaveOneOut]  # from lambda to the row's, as arrays of one entry
 
     def __repr__(self) -> str:
         return "Neighbour(confidential)"
@@ -60,15 +52,8 @@ class Neighbour:
 class AdaOpsCurve:
     """delta_i(epsilon) of one row under AdaOPS, in and out of the table; **confidential**.
 
-    Parameters
-    ----------
-    plan : Plan
-        The stages, as fixed before the data.
-    pair : Neighbour
-        The two tables.
-    panels : int
-        Panels of 16 points each, for Z1 and for Z2. Lambda jumps between grid points, so the integral over Z1 is
-        good to about three digits.
+    There are `panels` of 16 points each, for Z1 and for Z2. Lambda jumps between grid points, so the integral over Z1
+    is good to about three digits.
     """
 
     def __init__(self, plan: AdaptivePlan, pair: Neighbour, *, panels: int = 4) -> None:

@@ -43,17 +43,9 @@ _PARTS = 4096  # centres are multiples of this fraction of a step
 
 @dataclass(frozen=True)
 class Ball:
-    """A Gaussian restricted to a ball; **confidential**.
+    """A Gaussian restricted to a ball of `radius` R; **confidential**."""
 
-    Parameters
-    ----------
-    S, b : array of int
-        X'X and X'y in units of 2^-40, Python integers.
-    gamma, penalty, radius : float
-        gamma, lambda and R above.
-    """
-
-    S: NDArray[Any]
+    S: NDArray[Any]  # X'X and X'y in units of 2^-40, Python integers
     b: NDArray[Any]
     gamma: float
     penalty: float
@@ -100,15 +92,7 @@ class Ball:
 
 
 class Proposal:
-    """Rounded draws of N(mu, A^-1/gamma), coordinate by coordinate, and whether they are accepted; **confidential**.
-
-    Examples
-    --------
-    >>> from discreet.gate.entropy import SeededEntropy
-    >>> S, b = np.array([[3 << 40]], dtype=object), np.array([9 << 40], dtype=object)
-    >>> bool(abs(Proposal(Ball(S, b, 1.0, 1.0, 2.0)).draw(SeededEntropy(0))[0]) <= 2)
-    True
-    """
+    """Rounded draws of N(mu, A^-1/gamma), coordinate by coordinate, and whether they are accepted; **confidential**."""
 
     def __init__(self, ball: Ball) -> None:
         self._ball = ball

@@ -7,7 +7,7 @@ R(m) = Y (1 + sqrt(n_max m (1 - lambda m/B^2))), which data reach, and
     gamma(lambda) = min over m of (rho(m)/R(m))^2,    rho = `privacy.ops.residual_limit`(epsilon, delta, m)
 
 is the largest gamma that keeps the promise for all data (``docs/mathematics``, 8.3). The four ways to calibrate
-differ in lambda only. The paper's printed constants are in `printed`.
+differ in lambda only; `printed` has the paper's constants.
 """
 
 from __future__ import annotations
@@ -90,21 +90,11 @@ class PosteriorCalibration:
 
 
 def calibrate(facts: PublicFacts, lambda_: float) -> PosteriorCalibration:
-    """The largest gamma for a given lambda: every box must keep the promise.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)
-    >>> found = calibrate(facts, lambda_=100.0)
-    >>> round(found.gamma, 3), found.leverage, round(found.residual, 3)
-    (1.154, 0.01, 2.581)
-    """
+    """The largest gamma for a given lambda: every box must keep the promise."""
     lambda_ = checks.positive("lambda_", lambda_)
     top = facts.B**2 / lambda_
     m, R = boxes(lambda_, facts.n_max, facts.B, facts.Y)
-    rho = np.zeros(1)
-    if top <= GOLDEN:
-        rho = residual_limit(facts.epsilon, facts.delta, m)
+    rho = residual_limit(facts.epsilon, facts.delta, m) if top <= GOLDEN else np.zeros(1)
     if rho.min() <= 0:
         needed = facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
         raise ParameterError(
@@ -118,25 +108,13 @@ def diffuse(facts: PublicFacts) -> PosteriorCalibration:
     """Twice the least feasible lambda; the rest of the budget goes into gamma.
 
     wang2018 takes lambda = (1 + log(2/delta)) B^2/epsilon, twice the value at which its own bound becomes infeasible.
-
-    Examples
-    --------
-    >>> round(diffuse(PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)).lambda_, 1)
-    18.4
     """
     return calibrate(facts, 2 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta))
 
 
 @lru_cache(maxsize=64)
 def concentrated(facts: PublicFacts, gamma: float | None = None) -> PosteriorCalibration:
-    """A fixed gamma (1/Y^2, the likelihood's own scale) and the least lambda that keeps the promise.
-
-    Examples
-    --------
-    >>> found = concentrated(PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5))
-    >>> round(found.gamma, 9), round(found.lambda_)
-    (1.0, 92)
-    """
+    """A fixed gamma (1/Y^2, the likelihood's own scale) and the least lambda that keeps the promise."""
     gamma = 1 / facts.Y**2 if gamma is None else checks.positive("gamma", gamma)
     low = high = 1.001 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
     while calibrate(facts, high).gamma < gamma:
@@ -154,11 +132,6 @@ def balanced(facts: PublicFacts, coef_norm: float | None = None) -> PosteriorCal
 
     R and rho are those of the largest residual and leverage; k = d/2 + sqrt(d log(1/varrho)) + log(1/varrho).
     `coef_norm` is a guess of the coefficients' norm; Y/B is wang2018's.
-
-    Examples
-    --------
-    >>> round(balanced(PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)).lambda_)
-    62
     """
     norm = facts.Y / facts.B if coef_norm is None else checks.positive("coef_norm", coef_norm)
 
@@ -175,11 +148,6 @@ def conservative(facts: PublicFacts) -> PosteriorCalibration:
 
     The ridge coefficients are no longer than the least-squares ones, theta, so both terms of the bound are at most
     (Y/B + norm(theta))^2 times these. gamma is then that of the public bound R(lambda).
-
-    Examples
-    --------
-    >>> round(conservative(PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)).lambda_)
-    26
     """
     return _minimised(facts, lambda lambda_, rho: spread(facts.d) * (facts.B / rho) ** 2 + lambda_)
 
@@ -192,11 +160,6 @@ def pure(
     By the exponential mechanism: gamma (y - x'theta)^2/2 lies between 0 and c = gamma (Y + B radius)^2/2. One row
     more or less changes densities by a factor in [e^-c, 1] and the constant by one in [1, e^c]: epsilon = c. Two
     rows, replace-one: 2c. Any lambda will do; 0 is reported.
-
-    Examples
-    --------
-    >>> round(pure(epsilon=1, B=1, Y=1, radius=1).gamma, 9)
-    0.5
     """
     R = checks.positive("Y", Y) + checks.positive("B", B) * checks.positive("radius", radius)
     steps = 1 if checks.neighbors(neighbors) == "add-remove" else 2
@@ -243,14 +206,11 @@ def printed(facts: PublicFacts, calibration: str) -> PosteriorCalibration:
         gamma = 1 / facts.Y**2
         lambda_ = float(brentq(lambda x: remark_11(facts, x, gamma) - facts.epsilon, least / 2, 1e9 * least))
         return _calibration(facts, lambda_, gamma)
-    if calibration == "diffuse":
-        lambda_ = least
-    elif calibration == "balanced":
-        C1 = spread(facts.d) * log / min(facts.epsilon, math.sqrt(facts.epsilon)) ** 2
-        norm2 = (facts.Y / facts.B) ** 2
+    C1, norm2 = spread(facts.d) * log / min(facts.epsilon, math.sqrt(facts.epsilon)) ** 2, (facts.Y / facts.B) ** 2
+    lambda_ = least
+    if calibration == "balanced":
         lambda_ = argmin(lambda x: C1 * _lipschitz(facts, x) ** 2 / x + x * norm2, least)
-    else:
-        C1 = spread(facts.d) * log / min(facts.epsilon, math.sqrt(facts.epsilon)) ** 2
+    elif calibration == "conservative":
         lambda_ = argmin(lambda x: C1 * B2**2 / x + x, least)
     a, b = 1 / (2 * (lambda_ + B2)), math.sqrt(log / lambda_)
     c = (1 + log) * B2 / (2 * lambda_) - facts.epsilon
@@ -265,12 +225,6 @@ def coded(facts: PublicFacts, calibration: str) -> PosteriorCalibration:
     L; gamma solves a quadratic that lacks a factor 1/2. "concentrated" solves epsilon lambda^2 = (sqrt(2 n t) +
     (1 + t)/2) lambda + 2 n, t = log(2/delta); where lambda > n/2 it takes L = 2, and its constant term is 1 by a slip
     of the pen ("&" for "^").
-
-    Examples
-    --------
-    >>> facts = PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)
-    >>> [round(coded(facts, name).lambda_, 1) for name in ("diffuse", "concentrated", "balanced", "conservative")]
-    [15.5, 188.7, 64.8, 23.3]
     """
     epsilon, n, log = facts.epsilon, facts.n_max, math.log(2 / facts.delta)
     if calibration == "concentrated":
@@ -402,20 +356,19 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         subject, promise = self._subject(moments.domain, spec), spec.promise
         session = self._session(promise, {None: None, "wang2018": E1, "wang2018-code": E25}[self._paper])
         if self.calibration == PURE:
-            certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
+            drawn = release_in_ball(moments, self._pure_event(subject, promise), session)
         elif self._paper == "wang2018-code":
-            certificate, theta = release_printed(moments, subject, self._code(subject, promise), session)
+            drawn = release_printed(moments, subject, self._code(subject, promise), session)
         else:
-            certificate, theta = release_posterior(moments, self._event(subject, promise), session)
-        return self._fit_coefficients(certificate, theta, subject, spec)
+            drawn = release_posterior(moments, self._event(subject, promise), session)
+        return self._fit_coefficients(drawn, subject, spec)
 
     def _pure_event(self, subject: StagedSubject, promise: Guarantee) -> BallEvent:
         """The event: gamma by the exponential mechanism, and a prior of sd `radius`, hardly truncated."""
-        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         radius = 1.0 if self.radius is None else float(self.radius)
         found = pure(promise.epsilon, subject.norm, subject.outcome, radius, promise.neighbors)
         gamma = down(found.gamma, _MARGIN)
-        return BallEvent(**facts, radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
+        return BallEvent(**subject.facts(rows=False), radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
 
     def _code(self, subject: StagedSubject, promise: Guarantee) -> Printed:
         facts = PublicFacts(
@@ -429,13 +382,11 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA
         B, Y, d, rows = subject.norm, subject.outcome, len(subject.design), int(subject.rows or 0)
+        facts = PublicFacts(epsilon=epsilon, delta=delta, B=B, Y=Y, n_max=rows, d=d)
         if self._paper is None:
-            left = down(epsilon - spare), down(delta - hidden, 8 * MANY)
-            found = CALIBRATIONS[self.calibration](
-                PublicFacts(epsilon=left[0], delta=left[1], B=B, Y=Y, n_max=rows, d=d)
-            )
+            left = replace(facts, epsilon=down(epsilon - spare), delta=down(delta - hidden, 8 * MANY))
+            found = CALIBRATIONS[self.calibration](left)
         else:
-            facts = PublicFacts(epsilon=epsilon, delta=delta, B=B, Y=Y, n_max=rows, d=d)
             found = printed(facts, self.calibration)
         lambda_, gamma = found.lambda_, down(found.gamma, _MARGIN)
         trace, size = trace_bound(d, B, lambda_, rows), coefficient_bound(lambda_, rows, B, Y)

@@ -59,7 +59,9 @@ class PosteriorEvent(CoefficientEvent):
 
     def keeps(self) -> bool:
         """Whether rounding errors are within the tolerance."""
-        return _needed_tolerance(self) <= self.tolerance
+        d, h = len(self.design), self.penalty
+        size = coefficient_bound(h, self.rows, self.norm, self.outcome)
+        return tolerance(d, trace_bound(d, self.norm, h, self.rows), h, size, self.gamma) <= self.tolerance
 
     def reach(self, rows: int | None) -> float:
         """A bound on the ridge coefficients of so many rows, plus a bound on the draw and its noise."""
@@ -74,13 +76,6 @@ class PosteriorEvent(CoefficientEvent):
         m, R = boxes(self.penalty, self.rows, self.norm, self.outcome)
         worst = worst_delta(epsilon - self.spare, m, up(R * self.gamma**0.5))
         return up(float(worst.max()) + hidden)
-
-
-def _needed_tolerance(event: PosteriorEvent) -> float:
-    """A bound on the rounding error of the draw, from public facts."""
-    d, h = len(event.design), event.penalty
-    size = coefficient_bound(h, event.rows, event.norm, event.outcome)
-    return tolerance(d, trace_bound(d, event.norm, h, event.rows), h, size, event.gamma)
 
 
 @described("ball_sampling", "OPS within a ball: pure epsilon.")
@@ -128,35 +123,17 @@ class PrintedEvent(UnaccountedEvent):
 
 
 def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
-    """The bound t on the trace of H for at most this many rows.
-
-    Examples
-    --------
-    >>> trace_bound(d=2, B=1.0, lambda_=5.0, rows=100)
-    110.0
-    """
+    """The bound t on the trace of H for at most this many rows."""
     return (rows or ROWS) * B**2 + d * lambda_
 
 
 def relative(d: int, trace: float, h: float) -> float:
-    """The relative error of computed ridge coefficients.
-
-    Examples
-    --------
-    >>> relative(d=10, trace=1e6, h=100.0) < 1e-8
-    True
-    """
+    """The relative error of computed ridge coefficients."""
     return 2.0**-46 * (d + 8) * trace / h
 
 
 def tolerance(d: int, trace: float, h: float, size: float, gamma: float) -> float:
-    """The error of a computed draw, for ridge coefficients of at most this norm.
-
-    Examples
-    --------
-    >>> tolerance(d=10, trace=1e6, h=100.0, size=1.0, gamma=1.0) < 1e-7
-    True
-    """
+    """The error of a computed draw, for ridge coefficients of at most this norm."""
     spread = 1 / math.sqrt(gamma * h)
     draw = (math.sqrt(d) + _Z_EXCESS) * spread
     return relative(d, trace, h) * (size + draw) + math.sqrt(d) * 2.0**-39 * spread

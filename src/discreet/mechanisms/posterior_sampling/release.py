@@ -43,14 +43,7 @@ _UNIT = 2.0**-53
 class BoundedRidge:
     """Ridge coefficients of exact moments, with rounding errors bounded; **confidential**.
 
-    Parameters
-    ----------
-    moments : Moments
-        The exact moments.
-    design, target : sequence of str, str
-        Names of the regressors' coordinates and of the outcome's.
-    rows : float, optional
-        The declared bound on the number of rows, or 2^24; a table with more is refused.
+    A table with more rows than declared, or than 2^24, is refused.
     """
 
     def __init__(self, moments: Moments, design: tuple[str, ...], target: str, rows: float | None) -> None:
@@ -107,10 +100,10 @@ class BoundedRidge:
 def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
     """Release one posterior sample with a penalty and a precision from public facts."""
     ridge = BoundedRidge(moments, event.design, event.target, event.rows)
-    facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
-        return Drawn(add_normal(ridge.draw(*facts, entropy), event.output, entropy))
+        lambda_, gamma, error = event.penalty, event.gamma, event.tolerance
+        return Drawn(add_normal(ridge.draw(lambda_, event.norm, lambda_, gamma, error, entropy), event.output, entropy))
 
     return once(session, moments.domain, draw, planned=[event])
 
@@ -119,8 +112,8 @@ def release_posterior(moments: Moments, event: PosteriorEvent, session: Session)
 def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
     """Release one posterior sample among the lattice points of a ball, exactly."""
     check_rows(moments.count)
-    ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
-    ready = Proposal(ball)
+    S, b = moments.equations(event.design, event.target)
+    ready = Proposal(Ball(S, b, event.gamma, event.penalty, event.radius))
 
     def draw(entropy: Entropy) -> Drawn[Floats]:
         return Drawn(ready.draw(entropy))
@@ -139,9 +132,9 @@ class StagedSubject:
     neighbors: Neighbors
     rows: float | None
 
-    def facts(self) -> dict[str, Any]:
-        """Keyword arguments for an event."""
-        return asdict(self)
+    def facts(self, *, rows: bool = True) -> dict[str, Any]:
+        """Keyword arguments for an event, which may not list the number of rows."""
+        return {name: value for name, value in asdict(self).items() if rows or name != "rows"}
 
 
 @np.errstate(**SILENT)
@@ -223,7 +216,7 @@ def release_printed(
             size = float(np.linalg.norm(ridge.coefficients(lambda_, subject.norm, floor)))
             log_norm = float(add_normal(math.log(subject.outcome + subject.norm * size), sd, entropy))
         gamma = stages.gamma(h, log_norm)
-        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
+        facts = subject.facts(rows=False)
         event = PrintedEvent(**facts, eigenvalue_sd=stages.eigenvalue_sd, norm_sd=sd, penalty=lambda_, gamma=gamma)
         if stages.code:
             theta = ridge.coefficients(lambda_, subject.norm, floor)

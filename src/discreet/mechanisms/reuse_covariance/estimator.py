@@ -25,7 +25,6 @@ from discreet.core.old_keywords import accepts_old_keywords
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.reading import Progress, Table
-from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.drivers.run import release_moments
@@ -159,13 +158,7 @@ class ReuseCov(MomentsRegressor):
             raise ParameterError("The projection and subsample need the rows, not moments: use fit or fit_source.")
         if isinstance(targets, str):
             return super().fit_moments(moments, targets, features)
-        promise = self._check()
-        if not isinstance(moments, Moments):
-            raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
-        self._refuse_unit(moments.domain)
-        targets = moments.targets if targets is None else targets
-        names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
-        return self._fit_public(MomentsSource(moments), FitSpec(tuple(targets), names, promise, several=True), None)
+        return self._fit(moments, self._spec(moments, targets, features, several=True))
 
     # ---------------------------------------------------------------- what is released
 
@@ -263,8 +256,9 @@ def with_squares(e: NormalEquations, public: PublicOutcomes) -> NormalEquations:
 def projected(e: NormalEquations, public: PublicOutcomes, R: float) -> NormalEquations:
     """The equations with X'Y projected, and with 1'Y of public outcomes without noise."""
     n = float(public.n)
-    spectrum = OutcomeSpectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
-    if spectrum is None:
+    if public.gram is None and public.rows is not None:
+        spectrum = OutcomeSpectrum.of_rows(public.rows)
+    else:
         spectrum = OutcomeSpectrum.of_gram(np.asarray(public.gram))
     found = project(e.V / n, spectrum, n, R)
     V = n * found.G
@@ -312,33 +306,8 @@ def independent_runs(
 ) -> list[Results]:
     """Fit every outcome by a release of its own, such that all of them together keep one promise exactly.
 
-    The runs are Gaussian, so each may cost mu/sqrt(runs); its own certificate lists the epsilon of that at `delta`.
-
-    Parameters
-    ----------
-    moments : Moments
-        The exact moments of the private table.
-    targets : sequence of str
-        The outcomes to fit.
-    features : sequence of str, optional
-        The features; all columns that are no outcomes by default.
-    epsilon, delta : float
-        The promise of all runs together.
-    runs : int, optional
-        The number of runs that the promise covers, where only some of them are fitted here; one per outcome by default.
-    rows, neighbors, random_state
-        As in `DPLinearRegression`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import Domain
-    >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 1))
-    >>> domain = Domain.from_bounds(["x"], ["a", "b"], bounds_X=(0, 1), bounds_y=(0, 1))
-    >>> moments = Moments.from_source((X, np.hstack([X, X])), domain, targets=["a", "b"])
-    >>> fitted = independent_runs(moments, ["a", "b"], epsilon=1, delta=1e-6)
-    >>> round(fitted[0].certificate.guarantee.epsilon, 2)
-    0.69
+    The runs are Gaussian, so each may cost mu/sqrt(runs); its own certificate lists the epsilon of that at `delta`. The
+    promise covers so many `runs`, where only some of them are fitted here; one per outcome by default.
     """
     promise = promised(epsilon, delta, rows, neighbors)
     mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / math.sqrt(runs or len(targets))

@@ -13,7 +13,6 @@ for independent sampling, and the first one for samples of fixed size, where eps
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
@@ -50,16 +49,8 @@ _PUBLIC = (
 class SampledEvent(BlockEvent):
     """Gaussian noise on statistics of a random, secret sample of the rows.
 
-    Parameters
-    ----------
-    rate : float
-        q: the probability, at most, with which a row is in the sample.
-    full_mu : float
-        The cost of the same noise on all rows.
-    blocks : tuple of Block
-        The statistics, sums over the sample.
-    neighbors : {"add-remove", "replace-one"}
-        The relation, and with it the sampling: each row by itself, or a fixed number of rows.
+    A row is in it with a probability of at most `rate`, q: each by itself, or, for replace-one, a fixed number of rows.
+    `full_mu` is the cost of the same noise on all rows.
     """
 
     mechanism: ClassVar[str] = "sampled gaussian"
@@ -113,17 +104,7 @@ class SampledEvent(BlockEvent):
 
 @dataclass(frozen=True)
 class PublicOutcomesEvent(BlockEvent):
-    """Gaussian noise on statistics of private features and public outcomes, under replace-one.
-
-    Parameters
-    ----------
-    mu : float
-        The cost.
-    norm : float
-        The largest norm of the outcomes in a row, computed from the public outcomes.
-    blocks : tuple of Block
-        The statistics.
-    """
+    """Gaussian noise on statistics of private features and public outcomes, whose largest norm in a row is `norm`."""
 
     mechanism: ClassVar[str] = "gaussian, public outcomes"
 
@@ -133,11 +114,7 @@ class PublicOutcomesEvent(BlockEvent):
 
     law = None
     neighbors: Neighbors = "replace-one"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks that a certificate adds about it."""
-        return (_PUBLIC,)
+    remarks = (_PUBLIC,)
 
     def finding(self, bounds: Bounds) -> Finding:
         """Compare the listed mu with that of the noise; anyone with the public outcomes can recompute their norm."""
@@ -163,13 +140,7 @@ class PublicOutcomesEvent(BlockEvent):
 
 
 def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:
-    """The curves of a mu-GDP Gaussian release on a random sample of the rows.
-
-    Examples
-    --------
-    >>> sampled(0.1, 1.0, "replace-one").delta(0.2) < 0.1 * sampled(0.999, 1.0, "replace-one").delta(0.2)
-    True
-    """
+    """The curves of a mu-GDP Gaussian release on a random sample of the rows."""
     q = rate
 
     def present(epsilon: Floats) -> Floats:
@@ -196,19 +167,12 @@ def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:
 
 @lru_cache(maxsize=64)
 def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, rest: float) -> float:
-    """The largest mu of noise on a sample that keeps a promise beside another mu-GDP part, `rest`; rounded down.
-
-    Examples
-    --------
-    >>> round(largest_mu(0.1, "replace-one", 1.0, 1e-6, rest=0.1), 2)
-    0.68
-    """
+    """The largest mu of noise on a sample that keeps a promise beside a mu-GDP part, `rest`, to a relative 1e-9."""
     below = down(epsilon, 10 * CURVE)  # more than the error of a recomputed epsilon
-    return _largest(lambda mu: together([sampled(rate, mu, neighbors)], rest)(below) <= delta)
 
+    def keeps(mu: float) -> bool:
+        return together([sampled(rate, mu, neighbors)], rest)(below) <= delta
 
-def _largest(keeps: Callable[[float], bool]) -> float:
-    """The largest number that passes a test, to a relative 1e-9; larger ones must fail from some point on."""
     low, high = 1e-6, 1e-5
     if not keeps(low):
         raise ParameterError("The promise leaves nothing for X'X. Choose a larger epsilon or another split.")

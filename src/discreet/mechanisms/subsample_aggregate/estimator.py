@@ -71,12 +71,9 @@ class SubsampleAggregate(CoefficientsRegressor):
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         subject, promise = self._subject(table.domain, spec), spec.promise
         d = len(subject.design)
-        rows = self.rows or 0
-        blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
+        blocks = self.blocks or min(USUAL_BLOCKS, max(1, (self.rows or 0) // (ROWS_PER_COEFFICIENT * d)))
         radius = up(self.radius + d**0.5 * 2.0**-25)
         sd = up(2 * radius / gdp.mu(promise.epsilon, promise.delta), ROOM)
-        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
+        event = AggregateEvent(**subject.facts(rows=False), blocks=blocks, radius=radius, sd=sd)
         self._number(table.domain, spec.target)
-        certificate, theta = release_aggregate(table, event, self._session(promise))
-        return self._fit_coefficients(certificate, theta, subject, spec)
+        return self._fit_coefficients(release_aggregate(table, event, self._session(promise)), subject, spec)

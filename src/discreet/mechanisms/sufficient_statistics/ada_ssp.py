@@ -85,17 +85,12 @@ class AdaSSP(MomentsRegressor):
         return blocks, E3 if self._paper == "wang2018" else E15
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
-        plus = 1.0 if self._paper == "piazza2021" else 0.0
-        s_0 = released.blocks[0].sd
-        least = max(float(released.value("eigenvalue")) + plus - s_0 * self._margin(delta), 0.0)
+        plus, margin = 0.0, math.sqrt(math.log(6 / delta))  # sds of N0, so that the eigenvalue is rarely too large
+        if self._paper == "piazza2021":
+            plus, margin = 1.0, math.sqrt(2 * math.log(2 / (self.eigenvalue_share * delta)))
+        least = max(float(released.value("eigenvalue")) + plus - released.blocks[0].sd * margin, 0.0)
         penalty = max(0.0, noise_norm(e.d, e.s_xx, self.rho) - least)
         return ridge(e.S, e.v, penalty + plus)
-
-    def _margin(self, delta: float) -> float:
-        """The number of sds of N0 that are subtracted, so that the released eigenvalue is rarely too large."""
-        if self._paper == "piazza2021":
-            return math.sqrt(2 * math.log(2 / (self.eigenvalue_share * delta)))
-        return math.sqrt(math.log(6 / delta))
 
 
 E3 = (

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
-from discreet.mechanisms.sufficient_statistics.ssp import E15, halves, printed_noise, sd_piazza2021
+from discreet.mechanisms.sufficient_statistics.ssp import E15, printed_noise, sd_piazza2021
 from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.ridge import noise_norm, ridge
@@ -48,9 +47,6 @@ class ConstSSP(MomentsRegressor):
     def _check(self) -> Guarantee:
         checks.fraction("rho", self.rho)
         return super()._check()
-
-    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
-        return halves(design, target)
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee

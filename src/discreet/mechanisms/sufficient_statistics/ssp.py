@@ -13,7 +13,6 @@ from discreet.core import checks
 from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.ridge import ridge
@@ -53,37 +52,22 @@ class SSP(MomentsRegressor):
             checks.positive("ridge", self.ridge)
         return super()._check()
 
-    def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
-        return halves(design, target)
-
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
-        s = (
-            sd_piazza2021(promise.epsilon / 2, promise.delta / 2)
-            if self._paper == "piazza2021"
-            else sd_wang2018(promise)
-        )
-        return printed_noise(s, design, target, R2), E15 if self._paper == "piazza2021" else E4
+        epsilon, delta = promise.epsilon, promise.delta
+        if self._paper == "piazza2021":
+            return printed_noise(sd_piazza2021(epsilon / 2, delta / 2), design, target, R2), E15
+        return printed_noise(2 * math.sqrt(math.log(4 / delta)) / epsilon, design, target, R2), E4
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
         default = 1.0 if self._paper == "piazza2021" else 0.0
         return ridge(e.S, e.v, default if self.ridge is None else self.ridge)
 
 
-def halves(design: tuple[str, ...], target: str) -> list[StatisticRequest]:
-    """X'X and X'y, with half of mu^2 each."""
-    return [StatisticRequest("gram", design, (), 1 / 2), StatisticRequest("cross", design, (target,), 1 / 2)]
-
-
 def printed_noise(s: float, design: tuple[str, ...], target: str, R2: float) -> list[Block]:
     """X'X and X'y with the papers' noise: sd s R^2 in the whole of X'X, s R in X'y."""
     return [Block("gram", design, (), s * R2, "uniform"), Block("cross", design, (target,), s * math.sqrt(R2))]
-
-
-def sd_wang2018(promise: Guarantee) -> float:
-    """The text's 2 sqrt(log(4/delta))/epsilon, for sensitivity 1."""
-    return 2 * math.sqrt(math.log(4 / promise.delta)) / promise.epsilon
 
 
 def sd_piazza2021(epsilon: float, delta: float) -> float:
