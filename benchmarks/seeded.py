@@ -206,8 +206,11 @@ def main() -> int:
         print(f"\nNumbers of {count - numbers} of {count} files, values and noise, are the same at {asked.before}.")
         print(f"{total - len(differ)} of {total} digests of files, summaries, certificates and reports are the same.")
         print("\n".join(["Words that changed in files:", *words]))
-    told = {"digests": compared, "words that changed": words} if asked.before else {"digests": compared}
-    (ROOT / "benchmarks/results/seeded.json").write_text(json.dumps(told, indent=1) + "\n")
+    place = ROOT / "benchmarks/results/seeded.json"
+    told = (
+        json.loads(place.read_text()) | {"digests": compared} | ({"words that changed": words} if asked.before else {})
+    )
+    place.write_text(json.dumps(told, indent=1) + "\n")
     return int(any(what == "numbers" for _, what in differ))
 
 
