@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet import DiscreetWarning, DPLinearRegression
 from discreet.core.placeholders import Unavailable
-from discreet.results.inference import LARGEST_NOISE
+from discreet.results.inference import JointInference
 from discreet.results.private_moments import PrivateMoments
 from discreet.solve.debiased import through_noise
 from experiments import study, uci
@@ -60,7 +60,7 @@ def bounded_fit(released: PrivateMoments, X: Floats, y: Floats) -> Floats:
 def gave_before(found: Any) -> bool:
     """Whether the rule of old gave intervals: the noise of X'X against the least variation in any direction."""
     noise = np.linalg.eigvalsh(through_noise(found.W, found.G_all @ found.G_all, found.L))[-1] ** 0.5
-    return bool(noise <= LARGEST_NOISE)
+    return bool(noise <= JointInference.largest_noise)
 
 
 class Tally:
