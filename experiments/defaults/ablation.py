@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 from benchmarks.utility import ratios, uci_cell
 
-from discreet.models import linear
+from discreet.recipes import budget
 from discreet.solve import noise_aware, outcome
 from experiments import study, uci
 from experiments.record import report
@@ -29,8 +29,8 @@ VARIANTS: dict[str, list[tuple[Any, str, Any]]] = {
     "no hidden eigenvalues": [(noise_aware, "HIDDEN", np.array([0.0]))],
     "K = 1/2": [(noise_aware, "LEFT_OVER", 1 / 2)],
     "K = 0": [(noise_aware, "LEFT_OVER", 0.0)],
-    "share of X'X 0.25, of X'y 0.65": [(linear, "SHARES", linear.SHARES | {"gram": 0.25, "cross": 0.65})],
-    "share of X'X 0.55, of X'y 0.35": [(linear, "SHARES", linear.SHARES | {"gram": 0.55, "cross": 0.35})],
+    "share of X'X 0.25, of X'y 0.65": [(budget, "ONE_STAGE", {**budget.ONE_STAGE, "gram": 0.25, "cross": 0.65})],
+    "share of X'X 0.55, of X'y 0.35": [(budget, "ONE_STAGE", {**budget.ONE_STAGE, "gram": 0.55, "cross": 0.35})],
 }
 
 
