@@ -1,5 +1,8 @@
 """Every statistic as an object: general formulas against its own, and exact sums against those of products."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from small_table import DOMAIN, people
@@ -97,3 +100,11 @@ def test_a_stage_refuses_statistics_that_it_does_not_have():
     for name in ("meat", "inner", "lengths", "information"):
         with pytest.raises(ValueError, match="only a stage"):
             sensitivity.sensitivity(Block(name, X, Y, 1.0), DOMAIN)
+
+
+@pytest.mark.parametrize("name", sorted(STATISTICS))
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda block: pickle.loads(pickle.dumps(block))])
+def test_a_copied_block_is_of_the_same_statistic(name, copied):
+    block = block_of(name)
+    assert block.kind is STATISTICS[name]  # looked up before it is copied
+    assert copied(block).kind is STATISTICS[name]

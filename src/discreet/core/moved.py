@@ -70,7 +70,8 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         package, _, name = fullname.partition(".")
         known = package == "discreet" and name in MOVED
-        return ModuleSpec(fullname, self, is_package=name in ("papers", "papers.napp")) if known else None
+        holds = any(other.startswith(f"{name}.") for other in MOVED)
+        return ModuleSpec(fullname, self, is_package=holds) if known else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Moved(spec.name)

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from scipy.special import ndtri
@@ -81,7 +81,7 @@ def epsilon(mu: float, delta: float) -> float:
     return _epsilon(_at_least_0("mu", mu, LIMIT), checks.fraction("delta", delta))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _epsilon(mu: float, delta: float) -> float:
     if mu == 0 or _curve(mu, 0.0)[0] <= delta:
         return 0.0

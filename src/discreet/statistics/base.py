@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -199,6 +199,10 @@ class Statistic(ABC):
     per_person: ClassVar[bool] = False
     partner: ClassVar[str] = ""
     format_version: ClassVar[int] = 3
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles refer to the registered statistic: it is compared by identity."""
+        return known, (self.name,)
 
     # ---------------------------------------------------------------- sensitivity and noise
 
