@@ -57,7 +57,7 @@ def coverage(people: int, epsilon: float, tables: int) -> dict[str, Any]:
     for i in range(tables):
         table = panel(people, [people, i])
         for way, m in (("clustered", MOST), ("unclustered", None)):
-            found = fitted(table, epsilon, m, [people, i, 1]).results_.inference
+            found = fitted(table, epsilon, m, [people, i, 1]).results_.about("bounded").inference
             none = isinstance(found, Unavailable) or isinstance(found.interval(LEVEL), Unavailable)
             ends = np.full((3, 2), np.nan) if none else np.array(found.interval(LEVEL))
             held[way].append((ends[:, 0] <= TRUTH) & (ends[:, 1] >= TRUTH))

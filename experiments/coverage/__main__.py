@@ -80,7 +80,7 @@ class Tally:
     ) -> None:
         """Count one fit; `truth` is the declared one, and `robust` has its non-private standard errors."""
         self.fits += 1
-        results = model.results_
+        results = model.results_.about("bounded")
         found = results.inference
         if isinstance(found, Unavailable):
             return

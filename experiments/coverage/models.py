@@ -39,7 +39,7 @@ def work(cell: study.Cell) -> study.Rows:
             model = DPPoissonRegression(**given, bounds_y=(0, 100), random_state=rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
-            known = model.fit(X, y).results_.inference
+            known = model.fit(X, y).results_.about("bounded").inference
         if isinstance(known, Unavailable):
             found.append({"given": [False] * len(truth), "holds": [False] * len(truth), "z": [None] * len(truth)})
             continue

@@ -32,9 +32,10 @@ figure has a standard error of {errors}. *Width*: relative to
 the non-private robust interval of least squares, median. *New outcomes*: how many of them lie in their 95 %
 prediction intervals, in the quarter with the lowest predictions, on the whole, and in the quarter with the highest.
 
-**Two fits have intervals.** The default is about the *bounded-influence* fit: far rows and far residuals count less,
-by a radius and a half width that the release states. Half widths are powers of sqrt(2) of the outcome's declared
-range, and radii are powers of 2^(1/4) of the typical length of a row, so they stand still from release to release.
+**Two fits have intervals.** `estimand="bounded"` is about the *bounded-influence* fit: far rows and far residuals
+count less, by a radius and a half width that the release states. Half widths are powers of sqrt(2) of the outcome's
+declared range, and radii are powers of 2^(1/4) of the typical length of a row, so they stand still from release to
+release.
 `estimand="declared"` is about least squares under the declared bounds: what the far ones might add is charged to the
 interval, as far as released counts tell. *Moved* is the distance between the two fits, in non-private standard errors
 (median): where it is small, both are the same in practice. Intervals of the first kind are not about the second fit;

@@ -116,7 +116,7 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}
         for name, solve in methods.items():
             fitted = results(released, e, solve_many(released, e, solve), solve, raw)
-            off = fitted.params - p.best[start : start + count]
+            off = fitted.table("coef") - p.best[start : start + count]
             excess = np.einsum("ji,ik,jk->j", off, p.A, off)
             ratio = float(excess.sum() / p.explained(len(p.best))[start : start + count].sum())
             found.append({"method": name, "outcomes": count, "error": ratio})
@@ -138,7 +138,7 @@ def independent(p: Problem, count: int) -> Rows:
         rng = np.random.default_rng([j, count])
         given = {"epsilon": EPSILON, "delta": uci.delta(p.n), "rows": p.n, "neighbors": "replace-one", "runs": count}
         (fit,) = independent_runs(p.moments, [p.moments.targets[j]], names, random_state=rng, **given)
-        off = np.array(list(fit.params)) - p.best[j]
+        off = np.array(list(fit.predicting.values())) - p.best[j]
         error = float(off @ p.A @ off / p.explained(len(p.best))[j])
         rows.append({"method": "independent", "outcomes": count, "error": error})
     return rows

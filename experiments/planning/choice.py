@@ -2,8 +2,8 @@
 
 A plan that is told nothing of the features makes them up. Three things decide how: the root mean square correlation of
 two features; how the eigenvalues of their correlation matrix fall; and the law of the coefficients. Each is varied here
-with the other two as shipped. The plans are those of `uci_sets`, with its facts and its truths, which are read from its
-committed results, so no data are needed.
+with the other two as in `BASE`. The plans are those of `uci_sets`, with its facts and its truths, which are read from
+its committed results, so no data are needed.
 
 The criterion is the root mean square log error of the planned MSE beside the measured one, at epsilon 1 and 0.1, on
 half A of the sets. Half B shows what the choice is worth: nothing was chosen on it.
@@ -25,12 +25,16 @@ from discreet import Domain, plan
 from discreet.planning import population
 from discreet.planning.facts import CORRELATION
 from experiments import study, uci
+from experiments.planning import uci_sets
 from experiments.planning.uci_sets import within
 from experiments.record import report
 from experiments.uci import Floats
 
 STUDY = Path("experiments/results/plan_uci.json")
-SHIPPED = {"correlation": CORRELATION, "spectrum": "log-odds", "coefficients": "features alike"}
+BASE = {"correlation": uci_sets.CORRELATION, "spectrum": "log-odds", "coefficients": "features alike"}
+"""Defaults of which one is changed at a time."""
+
+SHIPPED = BASE | {"correlation": CORRELATION}
 CORRELATIONS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SHAPES: dict[str, Callable[[Floats, int], Floats]] = {
     "log-odds": lambda i, d: np.log((d + 0.5 - i) / i),
@@ -103,10 +107,10 @@ def work(cell: study.Cell) -> study.Rows:
 
 
 def candidates() -> list[dict[str, Any]]:
-    """The shipped defaults, and those that differ in one of them."""
-    found = [SHIPPED | {"correlation": value} for value in CORRELATIONS]
-    found += [SHIPPED | {"spectrum": name} for name in SPECTRA if name != SHIPPED["spectrum"]]
-    return found + [SHIPPED | {"coefficients": name} for name in POWERS if name != SHIPPED["coefficients"]]
+    """The base, and defaults that differ from it in one thing; the shipped ones are among them."""
+    found = [BASE | {"correlation": value} for value in CORRELATIONS]
+    found += [BASE | {"spectrum": name} for name in SPECTRA if name != BASE["spectrum"]]
+    return found + [BASE | {"coefficients": name} for name in POWERS if name != BASE["coefficients"]]
 
 
 def judged(rows: study.Rows) -> list[dict[str, Any]]:

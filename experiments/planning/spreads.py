@@ -26,7 +26,7 @@ from discreet import plan
 from discreet.planning.facts import SPREAD
 from experiments import study, uci
 from experiments.declared import Declared, uci_table
-from experiments.planning.uci_sets import within
+from experiments.planning.uci_sets import CORRELATION, within
 from experiments.record import report
 from experiments.uci import Floats
 
@@ -69,7 +69,7 @@ def work(cell: study.Cell) -> study.Rows:
         found = plan(
             table.domain, "y", rows=len(table.train), epsilon=cell["epsilon"], delta=table.delta, r_squared=r2,
             about={name: _guess(table, name, spreads[name], cell["spread"], own=name in known) for name in spreads},
-            methods=["DPLinearRegression"], tighter=False, draws=cell["draws"],
+            methods=["DPLinearRegression"], tighter=False, draws=cell["draws"], correlation=CORRELATION,
         )  # fmt: skip
     return [{"at": one.epsilon, "planned": one.vs_trivial} for one in found.expected]
 

@@ -15,6 +15,7 @@ r"""The exceptions that discreet raises, and the escaping of text that they quot
     └── NotReleasedError (KeyError)      the statistic asked for was not part of the release
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
+    └── NoIntervalWarning                a release that will hardly give intervals; told before anything is spent
 
 No message quotes a data value, a row or an exact count. Names, levels, files and arguments that a message quotes are
 escaped, so that they cannot harm the reader's terminal.
@@ -105,6 +106,13 @@ class NotReleasedError(DiscreetError, KeyError):
 
 class DiscreetWarning(_Printable, UserWarning):
     """A choice that is valid but probably unintended."""
+
+
+class NoIntervalWarning(DiscreetWarning):
+    """No interval is likely with this number of rows, coefficients and epsilon; nothing has been spent yet.
+
+    ``warnings.simplefilter("error", NoIntervalWarning)`` makes it an exception, which stops a fit before it spends.
+    """
 
 
 class BudgetError(DiscreetError):

@@ -11,6 +11,7 @@ import pytest
 from discreet import Domain, NappAugmentation
 from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.drivers import run
+from discreet.gate import coordinates
 from discreet.gate import statistics as moments
 from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
 from discreet.mechanisms.gradient_descent import batches_release as batches
@@ -33,6 +34,7 @@ from discreet.privacy.events import kinds
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import Spending
+from discreet.recipes.rules import NEWEST, RULES
 
 EPSILON, DELTA = 8.0, 1e-6
 LESS = 0.8
@@ -133,6 +135,7 @@ SMALLER = {
         PublicOutcomesEvent, "ReuseCov", 100, {"association": "projection", "neighbors": "replace-one"}, MOVED
     ),
     "sums in stages": sums(StageEvent, "DPLinearRegression", 60),
+    "sums in three stages, and row norms": sums(StageEvent, "DPLinearRegression", 60, {"stages": 3}),
     "a first stage with a class": sums(StageEvent, "DPLogisticRegression", 40, {"stages": 3}, CLASSES),
     "sums before counts": sums(StageEvent, "DPPoissonRegression", 60, tables=COUNTS),
     "an objective": perturbed("ObjectivePerturbation", 300, WITH_INTERCEPT, slow=False),
@@ -211,18 +214,30 @@ def test_noise_that_is_far_too_small_is_caught_by_the_attack_alone(name, monkeyp
 
 def test_a_statistic_without_noise_is_caught(monkeypatch):
     """The counts of an outcome, as if one line had been forgotten."""
+    monkeypatch.setattr(run, "noisy_blocks", forgetful(16))
+    assert attacked(method("DPLinearRegression"), 60).broken
+
+
+def test_row_norms_without_noise_are_caught(monkeypatch):
+    subject = method("DPLinearRegression", stages=3)
+    assert any(getattr(event, "of_norms", False) for event in attacked(subject, 60).promise.events)
+    monkeypatch.setattr(coordinates, "noisy_blocks", forgetful(len(RULES[NEWEST].edges) + 1))
+    assert attacked(subject, 60).broken
+
+
+def forgetful(size):
+    """The function that adds noise, but for statistics of so many numbers."""
     noisy = moments.noisy_blocks
 
     def without(parts, noise):
         kept = zip(parts, noise, strict=True)
         return tuple(moments.GridValues(m - more, tuple((part >> m).tolist())) for part, (_, m, more) in kept)
 
-    def forgetful(exact, noise, entropy):
+    def forget(exact, noise, entropy):
         found = zip(noisy(exact, noise, entropy), exact, noise, strict=True)
-        return tuple(without(parts, sds) if len(parts[0]) == 16 else own for own, parts, sds in found)
+        return tuple(without(parts, sds) if len(parts[0]) == size else own for own, parts, sds in found)
 
-    monkeypatch.setattr(run, "noisy_blocks", forgetful)
-    assert attacked(method("DPLinearRegression"), 60).broken
+    return forget
 
 
 def test_steps_that_are_not_accounted_for_are_caught(monkeypatch):

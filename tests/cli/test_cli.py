@@ -65,6 +65,23 @@ def test_from_a_file_to_a_schema_to_a_release_to_models(run, folder):
     assert (checked.code, "FAILS" in checked.said) == (0, False)
 
 
+@pytest.mark.parametrize("outcome", ["log1p(income)", "region[south]"])
+def test_outcomes_that_are_made_and_levels_go_all_the_way(run, folder, outcome):
+    text, table = f"{outcome} ~ age + hours", ["people.parquet", "--schema", "people.toml", *PROMISE]
+    assert run("fit", *table, "--formula", text, "--out", "fit.json").code == 0
+    assert run("release", *table, "--formula", text, "--out", "all.json").code == 0
+    for name in ("fit.json", "all.json"):
+        assert PrivateMoments.load(folder / name).stages
+        assert run("check", name).code == 0
+    assert "age" in run("select", "all.json", "--formula", text).said
+    assert "age" in run("model", "all.json", "--formula", text).said
+    planned = run(
+        "plan", "--schema", "people.toml", "--rows", 2000, "--formula", text, "--epsilon", 1, "--draws", 2,
+        "--methods", "DPLinearRegression",
+    )  # fmt: skip
+    assert (planned.code, "std err" in planned.said or "standard errors" in planned.said) == (0, True)
+
+
 MACHINE_READABLE = {
     "fit": (FIT, {"target", "params", "guarantee", "release", "certificate"}),
     "release": (RELEASE, {"release", "certificate"}),

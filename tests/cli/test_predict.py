@@ -124,3 +124,15 @@ def test_rows_that_cannot_be_predicted(run, folder):
     said = run("predict", "r.json", "gap.csv").said
     assert "Did you mean 'agee'?" in said
     assert "'region' is declared" in said
+
+
+def test_the_command_clips_as_the_model_does_unless_told_not_to(run, folder):
+    assert run(*fit("--formula", "income ~ age + region", "--out", "r.json")).code == 0
+    far = pd.DataFrame({"age": [90.0, 900.0, 9_000.0], "region": "west"})
+    far.to_csv(folder / "far.csv", index=False)
+    model = PrivateMoments.load(folder / "r.json").fit("income ~ age + region")
+    for flags, clip in (([], True), (["--no-clip"], False)):
+        assert run("predict", "r.json", "far.csv", "--out", "p.csv", "--force", *flags).code == 0
+        found = pd.read_csv(folder / "p.csv")
+        np.testing.assert_allclose(found["prediction"], model.predict(far, clip=clip), rtol=1e-12)
+        assert (found["prediction"].nunique() == 1) == clip

@@ -297,7 +297,13 @@ def test_the_demo_shows_both_fits_the_certificate_and_its_files(tmp_path):
         "people.toml",
     ]
     said = " ".join(out.split())
-    for words in ("coef non-private", "Certificate", "epsilon = 1", "X/people.release.json", "X/people.report.html"):
+    for words in (
+        "estimate non-private",
+        "Certificate",
+        "epsilon = 1",
+        "X/people.release.json",
+        "X/people.report.html",
+    ):
         assert words in said
     rows = [re.findall(r"-?[\d,]+\.?\d*", line) for line in out.splitlines() if re.search(r"age .*EUR/year", line)]
     private, plain = (float(number.replace(",", "")) for number in rows[0][:2])

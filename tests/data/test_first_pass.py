@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from small_table import DOMAIN, people
 
-from discreet import Domain, Moments
+from discreet import Domain, Moments, formula
 from discreet.data.counts import Margins, first_pass
 from discreet.data.moments import counted
 from discreet.data.passes.first_pass import MarginLayout
@@ -54,6 +54,24 @@ def test_margins_of_arrays(options):
         (histogram,), margins = first_pass(Table.of(np.asarray(rows, order=order), domain, 2), ["y"])
         assert same(margins, Moments.from_source(rows, domain))
         assert histogram.count == 9000
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_counts_of_levels_and_of_derived_outcomes(missing):
+    """A row is in one cell of each, and leaving it out changes no other."""
+    frame = pd.DataFrame({"x": [0.5, 3.0, 0.1, 9.0, 1.0], "g": ["b", "a", "c", "b", "b"]})
+    declared = Domain({"x": (1, 4), "g": ["a", "b", "c"]}, missing=missing)
+    domain = declared.with_columns(formula("log(x) ~ g", declared).domain.columns)
+    whole, part = (first_pass(Table.of(own, domain), ["log(x)", "g[b]"])[0] for own in (frame, frame[1:]))
+    logs, levels = whole
+    assert logs.integers().tolist() == [3] + 11 * [0] + [1] + 2 * [0] + [1]
+    assert levels.integers().tolist() == 8 * [0] + [2] + 6 * [0] + [3]
+    for own, rest, cell in zip(whole, part, (0, 15), strict=True):
+        assert (own.integers() - rest.integers()).tolist() == [int(i == cell) for i in range(16)]
+    if missing == "drop":
+        lacking = frame.assign(x=[np.nan, *frame["x"][1:]])
+        logs, levels = first_pass(Table.of(lacking, domain), ["log(x)", "g[b]"])[0]
+        assert (logs.count, levels.count) == (4, 5)
 
 
 def test_long_sums_are_exact():

@@ -294,14 +294,15 @@ OPTIONS = {"epsilon": 1, "delta": 1e-6, "domain": DOMAIN}
 def test_coefficients_are_in_the_units_of_the_functions(table):
     text = "income ~ age + log(hours + 1) + I((age - 41)**2) + region"
     model = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula(text, table)
-    assert model.results_.coefficients == pytest.approx(
+    assert model.results_.predicting == pytest.approx(
         {"(intercept)": 10_000, "age": 3, "log(hours + 1)": 2000, "I((age - 41)^2)": -2, "region[south]": 4000,
          "region[west]": 0}, rel=1e-3, abs=1
     )  # fmt: skip
     assert np.abs(model.predict(table) - table["income"]).max() < 10
     assert model.feature_names_in_.tolist() == ["age", "region", "hours"]
     with pytest.raises(DataError, match=r"'log\(hours \+ 1\)' has no finite value"):
-        model.predict(table.assign(hours=-1.0))
+        model.predict(table.assign(hours=-1.0), clip=False)
+    np.testing.assert_array_equal(model.predict(table.assign(hours=-1.0)), model.predict(table.assign(hours=0.0)))
 
 
 @pytest.mark.parametrize("term", ["poly(age, 2)", "bs(age, knots=[40])", "center(age) + center(age)^2"])
@@ -327,9 +328,9 @@ def test_a_category_without_an_intercept_has_all_levels(table):
 
 def test_the_level_that_others_are_compared_with(table):
     model = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula('income ~ age + C(region, Treatment("south"))', table)
-    plain = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula("income ~ age + region", table).results_.coefficients
+    plain = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula("income ~ age + region", table).results_.predicting
     assert list(model.results_.coefficients) == ["(intercept)", "age", "region[north]", "region[west]"]
-    assert model.results_.coefficients["region[north]"] == pytest.approx(-plain["region[south]"], rel=1e-3)
+    assert model.results_.predicting["region[north]"] == pytest.approx(-plain["region[south]"], rel=1e-3)
     assert model.release_.fit("income ~ age + region").names == model.results_.names
     again = model.release_.fit('income ~ age + C(region, Treatment("west"))')
     assert list(again.coefficients) == ["(intercept)", "age", "region[south]", "region[north]"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from replayed import by_rules
 
 from discreet import (
     OPS,
@@ -23,6 +24,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.methods import recipe_of
+from discreet.recipes.rules import NEWEST, RULES
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
 
@@ -66,6 +68,12 @@ RELEASES = {
     "classical": lambda: linear(covariance="classical"),
     "robust, two outcomes": lambda: linear(["pay", "debt"], covariance="robust"),
     "no intercept": lambda: linear(fit_intercept=False, domain=Domain(NUMBERS, intercept=False)),
+    "a derived outcome": lambda: by_formula("log1p(pay) ~ age + sex"),
+    "a level": lambda: by_formula("age_group[old] ~ pay + sex"),
+    "a derived outcome and a level": lambda: release(
+        FRAME, domain=Domain(MADE), models=["sqrt(pay) ~ age + sex", "age_group[old] ~ sex"], epsilon=1, delta=1e-6
+    ),
+    "a level, replace-one": lambda: by_formula("age_group[old] ~ pay + sex", neighbors="replace-one"),
     "mean alone": lambda: few(),
     "persons": lambda: linear(domain=Domain(NUMBERS, person="who", rows_per_person=2)),
     "weights": lambda: linear(domain=Domain(NUMBERS, weights="weight", largest_weight=2.0)),
@@ -91,6 +99,13 @@ RELEASES = {
 }
 
 
+MADE = NUMBERS | {"age_group": ["old", "young", "middle"]}
+
+
+def by_formula(text, **options):
+    return DPLinearRegression(**PROMISE, domain=Domain(MADE), **options).fit_formula(text, FRAME).release_
+
+
 def few():
     return (
         DPLinearRegression(epsilon=0.003, delta=1e-6, domain=Domain(NUMBERS))
@@ -112,20 +127,22 @@ def exposed():
 
 @pytest.fixture(scope="module")
 def made():
-    """Each release, made once."""
+    """Each release, made once by each version of the rules of stages."""
     held = {}
 
-    def find(name):
-        if name not in held:
-            held[name] = RELEASES[name]()
-        return held[name]
+    def find(name, rules=NEWEST):
+        if (name, rules) not in held:
+            with by_rules(rules):
+                held[name, rules] = RELEASES[name]()
+        return held[name, rules]
 
     return find
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_an_honest_release_follows_from_its_recipe(name, made):
-    released = made(name)
+@pytest.mark.parametrize("rules", RULES)
+def test_an_honest_release_follows_from_its_recipe(name, rules, made):
+    released = made(name, rules)
     certificate = released.certificate
     assert certificate.recipe is not None
     assert certificate.mismatch(released.values) is None
@@ -134,8 +151,8 @@ def test_an_honest_release_follows_from_its_recipe(name, made):
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_options_of_an_older_file_are_found(name, made):
-    """Files of version 0.2.0 do not name their recipe."""
-    released = made(name)
+    """Files of version 0.2.0 do not name their recipe, and follow the first rules."""
+    released = made(name, rules=1)
     older = replace(released.certificate, recipe=None, software="discreet 0.2.0")
     assert older.mismatch(released.values) is None
     assert older.mismatch() is None
@@ -173,10 +190,11 @@ def test_every_mu_follows_from_the_recipe(name, made):
 
 def test_the_number_of_stages_follows_from_the_recipe(made):
     released = made("two stages")
-    said = replace(released.certificate, recipe={"name": "stages", "stages": 3, "covariance": "auto"})
+    options = {"name": "stages", "covariance": "auto", "rules": NEWEST}
+    said = replace(released.certificate, recipe=options | {"stages": 3})
     assert said.mismatch(released.values) is not None
     assert said.mismatch() is not None
-    auto = replace(released.certificate, recipe={"name": "stages", "stages": "auto", "covariance": "auto"})
+    auto = replace(released.certificate, recipe=options | {"stages": "auto"})
     assert auto.mismatch(released.values) is not None  # so many rows have three
 
 
@@ -188,6 +206,10 @@ def test_the_number_of_stages_follows_from_the_recipe(made):
         {"name": "stages", "stages": True},
         {"name": "stages", "covariance": "none"},
         {"name": "stages", "stages": [2]},
+        {"name": "stages", "rules": 0},
+        {"name": "stages", "rules": NEWEST + 1},
+        {"name": "stages", "rules": True},
+        {"name": "stages", "rules": "2"},
         {"name": ""},
     ],
 )
@@ -329,5 +351,5 @@ def test_a_recipe_never_sees_rows():
     """Recipes are functions of public facts: their modules import nothing of the private side."""
     certificate = linear(stages=2).certificate
     recipe = recipe_of(certificate.method, certificate.facts, certificate.events, certificate.recipe)
-    assert recipe.options == {"stages": 2, "covariance": "auto"}
+    assert recipe.options == {"stages": 2, "covariance": "auto", "rules": NEWEST}
     assert type(recipe).__module__.startswith("discreet.recipes.")

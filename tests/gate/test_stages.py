@@ -27,6 +27,7 @@ from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.gate.statistics import block_noise
 from discreet.per_instance import household, losses
 from discreet.privacy import gdp, sensitivity
+from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict
@@ -213,6 +214,33 @@ def test_a_stage_of_features_alone():
     found = release_stage(staged(Table.of(people(50), DOMAIN), stage), blocks, "add-remove", None, NO_NOISE)
     assert np.trace(found.gram) <= 50 * stage.norms[stage.axes]
     assert event_from_dict(json.loads(json.dumps(found.event.to_dict()))) == found.event
+
+
+@both
+def test_a_release_of_row_norms_alone(neighbors):
+    """A stage without outcomes: exact without noise, its cost recomputed, and the same after it was saved."""
+    frame, d = people(500), len(DOMAIN.design_names(["age", "region"]))
+    P, none = np.diag(np.arange(1.0, d + 1)), np.empty((d, 0))
+    stage = Coordinates.rounded(DOMAIN.design_names(["age", "region"]), [], P, none, 0.7, [], ROW_NORMS)
+    blocks = stage_blocks(stage, {"lengths": 1.0}, neighbors, 0.5)
+    sums = staged(Table.of(frame, DOMAIN), stage, gram=False)
+    found = release_stage(sums, blocks, neighbors, None, NO_NOISE)
+    assert found.event.of_norms
+    assert found.event.chosen == found.event.radii == ()
+    coordinate_map = CoordinateMap(stage, DOMAIN, 500)
+    rotated = coordinate_map.rotate(encode(DOMAIN, {name: frame[name].to_numpy() for name in DOMAIN.columns}))
+    exact = coordinate_map.row_norms(rotated.row_norms)
+    assert np.count_nonzero(exact) > 2
+    assert found.row_norms == pytest.approx(exact, abs=2.0**-28 * blocks[0].sd)
+    ratio = found.event.mu * blocks[0].sd
+    assert ratio == pytest.approx(1 if neighbors == "add-remove" else math.sqrt(2), rel=1e-9)
+    again = event_from_dict(json.loads(json.dumps(found.event.to_dict())))
+    assert again == found.event
+    bounds = Bounds(DOMAIN, neighbors)
+    assert again.examine(bounds).ok
+    (block,) = again.blocks
+    assert not replace(again, blocks=(replace(block, sd=0.999 * block.sd),)).examine(bounds).ok
+    assert not replace(again, mu=0.999 * again.mu).examine(bounds).ok
 
 
 RUNS = 2000
@@ -543,11 +571,12 @@ def test_events_compare_by_what_they_hold():
 
 
 @both
+@pytest.mark.parametrize("norms", [False, True])
 @pytest.mark.filterwarnings("ignore")
-def test_the_loss_of_a_row_is_that_of_its_own_products(neighbors):
+def test_the_loss_of_a_row_is_that_of_its_own_products(neighbors, norms):
     """Against exact sums with and without the row, or with another in its place; never more than for everybody."""
     frame, other = people(60), people(61)[-1:]
-    found = example.released(frame, neighbors, random_state=3)
+    found = example.released(frame, neighbors, random_state=3, norms=norms)
     certificate = found.certificate
     given = {"replacement": other} if neighbors == "replace-one" else {}
     measured = losses(frame, found, **given)
@@ -562,9 +591,10 @@ def test_the_loss_of_a_row_is_that_of_its_own_products(neighbors):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_household_in_stages_is_exact():
+@pytest.mark.parametrize("norms", [False, True])
+def test_a_household_in_stages_is_exact(norms):
     frame = people(60)
-    found, members = example.released(frame, random_state=3), [3, 8, 30]
+    found, members = example.released(frame, random_state=3, norms=norms), [3, 8, 30]
     cost = _cost(found.certificate, frame, frame.drop(index=members))
     assert household(frame.loc[members], found) == pytest.approx(gdp.epsilon(math.sqrt(cost), 1e-6), rel=1e-6)
 
@@ -579,7 +609,8 @@ def _cost(certificate, one, two):
             continue
         tables = [Table.of(frame, DOMAIN, 1) for frame in (one, two)]
         sums = [staged(table, event.coordinates) for table in tables]
-        products = [score_products(table, event.coordinates, event.chosen) for table in tables]
+        scored = any(block.statistic == "meat" for block in event.blocks)
+        products = [score_products(table, event.coordinates, event.chosen) for table in tables] if scored else []
         for block in event.blocks:
             exact = [own.integers(block) for own in products] if block.statistic == "meat" else None
             exact = exact or [own.integers(block, event.chosen) for own in sums]

@@ -1,10 +1,16 @@
-"""Which statistics a certificate lists, and where changed stages differ from their recipe; for several test files."""
+"""Which statistics a certificate lists, where changed stages differ from their recipe, and releases by older rules."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+
+import pytest
 
 from discreet.domain import CONSTANT
 from discreet.families.coordinates import ModelCoordinates
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.values import ReleasedStage
+from discreet.recipes.linear import Linear
 
 
 def listed(events):
@@ -23,8 +29,22 @@ def _words(event):
     return f"{'stage' if whole else 'stage of the mean'}: {statistics}"
 
 
+@contextmanager
+def by_rules(version):
+    """Linear releases in stages follow the rules of this version."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("discreet.models.linear", "discreet.drivers.release"):
+            patch.setattr(f"{module}.Linear", partial(Linear, rules=version))
+        yield
+
+
+def staged(released):
+    """Every release in the coordinates of a stage, with that of row norms alone."""
+    return [ReleasedStage(event, values) for event, values in released.parts if isinstance(event, StageEvent)]
+
+
 def mismatch(released, stages=None):
-    """How a release whose stages are changed differs from its recipe, if it does."""
+    """How a release differs from its recipe, if it does, where all of `staged` is changed to something else."""
     if stages is None:
         return _why(released.certificate.mismatch(released.values))
     certificate = released.certificate

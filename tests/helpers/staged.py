@@ -1,6 +1,7 @@
 """A release in two stages, as several test files need it."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from discreet.core.rounding import down
 from discreet.data.counts import first_pass
 from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
-from discreet.domain.coordinates import Coordinates
+from discreet.domain.coordinates import Coordinates, Directions
 from discreet.domain.unit import ROWS
 from discreet.gate.coordinates import release_stage
 from discreet.gate.session import Session, promised
@@ -29,10 +30,12 @@ METHOD = "Staged"
 FEATURES, TARGET = ["age", "region"], "income"
 SHARES = {"counts": 0.05, "gram": 0.4, "cross": 0.5, "squares": 0.05}
 WITH_ROW_NORMS = {"counts": 0.05, "lengths": 0.05, "gram": 0.35, "cross": 0.5, "squares": 0.05}
+ALONE = {"lengths": 1.0}
 WITH_ALL = {"counts": 0.05, "lengths": 0.05, "gram": 0.3, "cross": 0.45, "squares": 0.05, "meat": 0.1}
 WIDTHS = (0.1, 0.4, 1.6)
 ROW_NORMS = (1.0, 2.0, 4.0, 8.0)
 LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, lengths, gram, cross, squares, meat",)
+LISTS += (LISTS[0].replace("; stage: counts, lengths", "; stage: lengths; stage: counts, lengths"),)
 
 
 class AsListed(Recipe):
@@ -62,30 +65,37 @@ def known_steps(monkeypatch):
     monkeypatch.setitem(METHODS, METHOD, (AsListed.listed,))
 
 
-def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN):
-    """Counts of the outcome, then two stages: the second in coordinates that the first calls for, with all there is."""
+def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN, norms=False):
+    """Counts of the outcome, then two stages: the second in coordinates that the first calls for, with all there is.
+
+    With `norms`, row norms are counted before it in a release of their own, too.
+    """
     table = Table.of(people(2000) if frame is None else frame, domain, 1)
     (histogram,), _ = first_pass(table, [TARGET])
     design = domain.design_names(FEATURES)
     session = Session(promised(epsilon, 1e-6, None, neighbors), METHOD, None, random_state)
-    mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, 0.5)]
+    mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, *([0.1, 0.4] if norms else [0.5]))]
     (block,) = calibrate([StatisticRequest("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
     entropy = session.charge(domain, mu=session.mu)
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block], ROWS), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
     P, theta, radius, edges = np.eye(len(design)), np.zeros((len(design), 1)), 1.0, []
-    for mu, shares in zip(mus[1:], (SHARES, WITH_ALL), strict=True):
+    for mu, shares in zip(mus[1:], (SHARES, *[ALONE] * norms, WITH_ALL), strict=True):
         stage = Coordinates.rounded(design, [TARGET], P, theta, radius, [WIDTHS], edges)
+        if shares is ALONE:
+            stage = replace(stage, outcomes=(), theta=Directions((), ()), widths=())
         blocks = stage_blocks(stage, shares, neighbors, mu)
         found = release_stage(
             staged(table, stage),
             blocks,
             neighbors,
-            largest,
+            None if shares is ALONE else largest,
             entropy,
             score_products=partial(score_products, table, stage),
         )
         values, events = [*values, *found.values], [*events, found.event]
+        if shares is ALONE:
+            continue
         P, theta = following(found)
         radius = float(np.sqrt(len(design)) / 4)
         edges = [radius * edge for edge in ROW_NORMS]

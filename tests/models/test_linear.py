@@ -342,9 +342,9 @@ def test_coefficients_are_named_and_against_the_first_level():
     income = 900 + 100 * frame["age"] - 700 * (frame["region"] == "south") + 1500 * (frame["region"] == "west")
     income = (income + 250 * frame["member"]).rename("income")
     model = SSP(epsilon=1, delta=DELTA, random_state=NO_NOISE, **table.facts).fit(frame, income)
-    assert model.results_.coefficients == pytest.approx(truth, rel=1e-5)
-    assert list(model.results_.coefficients) == list(truth)
-    assert list(model.results_.params) == [model.intercept_, *model.coef_]
+    assert model.results_.predicting == pytest.approx(truth, rel=1e-5)
+    assert list(model.results_.coefficients) == list(model.results_.params.index) == list(truth)
+    assert list(model.results_.predicting.values()) == [model.intercept_, *model.coef_]
     assert list(model.feature_names_in_) == ["age", "region", "member"]
     assert model.n_features_in_ == 3
     np.testing.assert_allclose(model.predict(frame), income, rtol=1e-5)
@@ -364,10 +364,12 @@ def test_predictions_do_not_depend_on_the_container(intercept):
     models = [
         fitted("AdaSSP", Table(X, table.y, table.facts, *[None] * 6)) for X in (table.X, table.X.tolist(), frame, arrow)
     ]
-    by_hand = table.X @ models[0].coef_ + models[0].intercept_
+    plain = table.X @ models[0].coef_ + models[0].intercept_
+    by_hand = np.clip(np.clip(table.X, LOWS, HIGHS) @ models[0].coef_ + models[0].intercept_, Y_LOW, Y_HIGH)
     for model, X in zip(models, (table.X, table.X.tolist(), frame, arrow), strict=True):
         assert np.array_equal(model.coef_, models[0].coef_)
         np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-12)
+        np.testing.assert_allclose(model.predict(X, clip=False), plain, rtol=1e-12)
     named = models[2]
     for X in (frame[["c", "a", "b"]].assign(extra=1.0), arrow.select(["b", "c", "a"]), table.X, table.X.tolist()):
         np.testing.assert_allclose(named.predict(X), by_hand, rtol=1e-12)
@@ -385,8 +387,10 @@ def test_predictions_from_categories_in_any_container(kind):
         "arrow": arrow,
         "dictionary": arrow.set_column(place, "region", arrow["region"].dictionary_encode()),
     }[kind]
-    dummies = np.column_stack([table.X["age"], *(table.X["region"] == r for r in REGIONS[1:]), table.X["member"]])
-    np.testing.assert_allclose(model.predict(X), dummies @ model.coef_ + model.intercept_, rtol=1e-12)
+    age = np.clip(table.X["age"], 20, 80)
+    dummies = np.column_stack([age, *(table.X["region"] == r for r in REGIONS[1:]), table.X["member"]])
+    by_hand = np.clip(dummies @ model.coef_ + model.intercept_, 0, 12_000)
+    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-12)
     again = fitted("AdaSSP", Table(X, table.y, table.facts, *[None] * 6))
     assert np.array_equal(again.coef_, model.coef_)
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.base import is_classifier
+from tables import encode
 from typer.testing import CliRunner
 
 import discreet
@@ -32,6 +34,7 @@ from discreet import (
 )
 from discreet.cli import app
 from discreet.core.placeholders import Unavailable
+from discreet.domain.coordinates import CoordinateMap
 from discreet.errors import DataError, DiscreetWarning, DomainError, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms import registry
@@ -232,7 +235,10 @@ def test_a_survey_mean_is_a_regression_on_a_constant():
 # ---------------------------------------------------------------- losses of persons
 
 
-@pytest.mark.parametrize("options", [{"stages": 1}, {"stages": 2}, {"stages": 1, "neighbors": "replace-one"}])
+@pytest.mark.parametrize(
+    "options",
+    [*({"stages": k} for k in (1, 2, 3)), *({"stages": k, "neighbors": "replace-one"} for k in (1, 3))],
+)
 def test_the_losses_of_persons_are_theirs_and_within_the_promise(options):
     frame = panel(np.random.default_rng(14), 200, 6)
     released = release(frame, domain=PERSONS, **PROMISE, targets=["y"], **options)
@@ -256,6 +262,22 @@ def test_the_losses_of_persons_are_theirs_and_within_the_promise(options):
             assert per_instance.household(rows, bare) == pytest.approx(losses[str(name)], rel=1e-6)
     assert all(losses[str(name)] > 0 for name in frame["id"])
     assert found.largest(1)[0][0] in losses
+
+
+def test_row_norms_alone_cost_a_person_what_its_rows_add_to_them():
+    frame = panel(np.random.default_rng(14), 200, 6)
+    released = release(frame, domain=PERSONS, **PROMISE, targets=["y"], stages=3)
+    event, found = released.norms.event, per_instance.losses(frame, released)
+    assert event.of_norms
+    costs = dict(zip(found.names, found.parts()["counts of row norms of a stage"], strict=True))
+    for name, rows in frame.groupby("id"):
+        A = encode(PERSONS.of_rows(), {column: rows[column].to_numpy() for column in PERSONS.columns})
+        own = replace(event.coordinates, most=1)
+        coordinate_map = CoordinateMap(own, PERSONS.of_rows(), len(rows))
+        counts = coordinate_map.row_norms(coordinate_map.rotate(A).row_norms)
+        share = min(1.0, PERSONS.most / len(rows))
+        assert costs[str(name)] == pytest.approx(share**2 * float(counts @ counts) / event.blocks[0].sd ** 2, rel=1e-5)
+    assert max(costs.values()) <= event.mu**2 * (1 + 1e-9)
 
 
 def vars_of(certificate):
@@ -292,7 +314,7 @@ def test_files_keep_the_unit_and_older_programs_refuse_them(tmp_path):
     released = release(frame, domain=BOTH, **PROMISE, targets=["y"], stages=2)
     released.save(tmp_path / "r.json")
     body = json.loads((tmp_path / "r.json").read_text())
-    assert body["format_version"] == 5
+    assert body["format_version"] == 6  # persons are of version 5, the rules of the stages of version 6
     assert body["certificate"]["unit"].startswith("a person with all rows ('id')")
     loaded = PrivateMoments.load(tmp_path / "r.json")
     assert loaded.certificate == released.certificate

@@ -148,15 +148,35 @@ def test_counts_and_moments_of_one_stage():
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
-def test_no_row_of_a_fit_in_stages_costs_more_than_was_promised(neighbors):
+@pytest.mark.parametrize("stages", [2, 3])
+def test_no_row_of_a_fit_in_stages_costs_more_than_was_promised(stages, neighbors):
     frame = people(400)
-    model = DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN, neighbors=neighbors)
+    model = DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN, neighbors=neighbors, stages=stages)
     model.fit(frame.drop(columns="income"), frame["income"])
-    assert len(model.release_.stages) > 1
+    assert len(model.release_.stages) == stages
     mu = losses(frame, model).mu()
     most = gdp.compose([event.mu for event in model.certificate_.events])
     assert (mu <= most * (1 + 1e-12)).all()
     assert mu.max() > 0.3 * most
+
+
+def test_row_norms_alone_cost_every_row_the_same():
+    """A row is in one part, and a replaced one may stay in it."""
+    frame = people(400)
+    given = {"epsilon": 5, "delta": 1e-6, "domain": DOMAIN, "stages": 3, "random_state": 0}
+    name, features = "counts of row norms of a stage", frame.drop(columns="income")
+    model = DPLinearRegression(**given).fit(features, frame["income"])
+    event = model.release_.norms.event
+    assert event.of_norms
+    assert losses(frame, model).parts()[name] == pytest.approx(np.full(400, event.mu**2))
+    model = DPLinearRegression(**given, neighbors="replace-one").fit(features, frame["income"])
+    event = model.release_.norms.event
+    found = losses(frame, model, replacement=frame.iloc[[0]]).parts()[name]
+    same = np.isclose(found, 0)
+    assert same[0]
+    assert 0 < same.mean() < 1
+    assert found[~same] == pytest.approx(event.mu**2)
+    assert losses(frame, model).parts()[event.name] == pytest.approx(np.full(400, event.mu**2))
 
 
 def test_rows_that_were_dropped_cost_nothing_but_their_place_in_the_counts():

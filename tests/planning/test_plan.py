@@ -54,6 +54,45 @@ def frame(table):
     return values.iloc[table._present].iloc[np.repeat(np.arange(len(copies)), copies)]
 
 
+# -------------------------------------------------------------------- outcomes that are made, and levels
+
+
+def planned(columns, text, about):
+    domain, given = Domain({"age": (18, 90), **columns}), {"rows": 8000, "epsilon": [1], "draws": 2, "tighter": False}
+    return plan(domain, text, about={"age": ABOUT["age"]} | about, methods=["DPLinearRegression"], **given)
+
+
+def test_a_made_outcome_is_planned_as_a_column_made_by_hand():
+    bounds = formula("log(stay) ~ 1", Domain({"stay": (1, 30)})).domain.columns["log(stay)"].bounds
+    guess = {"mean": 1.5, "sd": 0.5}
+    made = planned({"stay": (1, 30)}, "log(stay) ~ age", {"log(stay)": guess})
+    by_hand = planned({"made": bounds}, "made ~ age", {"made": guess})
+    assert made.facts.target == "log(stay)"
+    assert np.array_equal(made.at(1).std_err, by_hand.at(1).std_err)
+    with pytest.raises(ParameterError, match="about names 'stay', which this model does not use"):
+        planned({"stay": (1, 30)}, "log(stay) ~ age", {"stay": {"mean": 8}})
+
+
+def test_a_level_is_planned_as_a_number_that_is_0_or_1():
+    ward = planned({"ward": ["a", "b", "c"]}, "ward[c] ~ age", {"ward": {"shares": [5, 3, 2]}})
+    number = planned({"y": (0, 1)}, "y ~ age", {"y": {"mean": 0.2, "sd": 0.97 * 0.4}})
+    assert ward.facts.outcome == number.facts.outcome
+    assert "ward[c]" not in ward.facts.assumed
+    assert np.array_equal(ward.at(1).std_err, number.at(1).std_err)
+
+
+def test_a_formula_of_a_yes_or_no_is_planned_as_its_name_is():
+    about = {"age": ABOUT["age"], "smoker": {"shares": [0.7, 0.3]}}
+    given = {"rows": 2000, "epsilon": [1], "draws": 2, "about": about}
+    by_name = plan(DOMAIN, "smoker", ["age"], **given)
+    assert np.array_equal(plan(DOMAIN, "smoker ~ age", **given).at(1).std_err, by_name.at(1).std_err)
+
+
+def test_an_outcome_of_a_ball_is_refused():
+    with pytest.raises(ParameterError, match="one of norm_columns"):
+        plan(Domain({"a": (0, 1), "b": (0, 1)}, data_norm=1.0), "b", rows=1000)
+
+
 # -------------------------------------------------------------------- made-up tables
 
 
@@ -403,7 +442,6 @@ def test_tiny_tables_without_an_intercept_have_the_stages_of_their_fits(ball, st
         ({"correlation": [[1, 2], [2, 1]]}, "3 x 3 matrix for age, smoker, ward"),
         ({"features": ["height"]}, "'height' is not declared"),
         ({"target": "height"}, "'height' is not declared"),
-        ({"target": "ward[c]"}, "needs a number"),
         ({"mean_square": 1000}, "No outcome 'stay' within its bounds"),
         ({"mean_square": 10}, "No outcome 'stay' within its bounds"),
         ({"mean_square": 250, "about": {"stay": {"sd": 2}}}, "either mean_square"),
@@ -473,9 +511,20 @@ def test_the_command_prints_saves_and_draws(run, tmp_path):
     assert "in 2 stages (DPRidge)" in ran.said
 
 
+def test_the_command_takes_one_correlation_or_those_of_pairs(run, tmp_path):
+    (tmp_path / "people.toml").write_text(SCHEMA)
+    short = [*COMMAND, "--epsilon", "1", "--methods", "SSP", "--json"]
+    assert json.loads(run(*short, "--correlation", 0.4).out)["facts"]["correlation"] == 0.4
+    pair = json.loads(run(*short, "--correlation", "age,smoker=0.9").out)["facts"]
+    assert pair["correlations"] == [[1, 0.9], [0.9, 1]]
+    assert "correlation" not in pair["untold"]
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
+        (["--correlation", "age=0.5"], "give two columns"),
+        (["--correlation", "high"], "not a number"),
         (["--epsilon", "one"], "not a number"),
         (["--epsilon", "0"], "epsilon must be"),
         (["--about", "age=50"], "give COLUMN.mean="),
@@ -533,8 +582,11 @@ def test_dates_are_read_and_told_as_dates():
 
 def test_a_plan_in_which_single_coefficients_have_no_standard_error_is_saved():
     domain = Domain({"age": (18, 90), "region": ["north", "south", "west"], "income": (0, 100_000)})
-    promise = {"rows": 2000, "delta": 1e-7, "epsilon": [0.25, 0.5]}
-    found = plan(domain, "income ~ region + age", **promise, draws=6, methods=["DPLinearRegression"], tighter=False)
-    assert any(np.isnan(value) for one in found.expected for value in np.atleast_1d(one.std_err))
+    promise = {"rows": 2000, "delta": 1e-7, "epsilon": [0.1, 0.15, 0.2, 0.25]}
+    about = {"age": {"mean": 50, "sd": 4}, "region": {"shares": [1, 1, 1]}, "income": {"sd": 5_000}}
+    given = {"draws": 6, "methods": ["DPLinearRegression"], "tighter": False, "about": about}
+    found = plan(domain, "income ~ region + age", **promise, **given)
+    given = [one.std_err for one in found.expected if not isinstance(one.std_err, Unavailable)]
+    assert any(np.isnan(values).any() and not np.isnan(values).all() for values in given)
     saved = json.loads(found.to_json())
     assert any(None in one["std_err"] for one in saved["expected"])

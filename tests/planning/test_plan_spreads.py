@@ -69,7 +69,8 @@ def test_a_plan_tells_what_depends_on_spreads_that_nobody_guessed():
         assert one.smaller >= 0.95 * one.larger
         assert one.assumed == pytest.approx(found.at(0.1).vs_trivial, rel=0.1)
     text = str(found).replace("\n", " ")
-    assert "Nobody guessed the sd of stay" in text
+    assert "Nobody told the sd of stay: for errors of prediction it is taken as 18.25" in text
+    assert "hardly matters" not in text
     assert "the sds of 2 features" in text
     assert "--about" in text
     assert found.to_dict()["spreads"][0]["columns"] == ["stay"]

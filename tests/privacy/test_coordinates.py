@@ -220,15 +220,21 @@ def parts_of(stage, domain, A):
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_of_row_norms_move_by_one_or_two(seed, neighbors):
+@pytest.mark.parametrize("m", [1, 0], ids=["one outcome", "no outcome"])
+def test_counts_of_row_norms_move_by_one_or_two(m, seed, neighbors):
+    """Also where they are a release of their own, without outcomes: their cost is theirs alone."""
     rng = np.random.default_rng(seed)
-    domain, stage = random_stage(rng, radius=1.0, row_norms=EDGES)
+    domain, stage = random_stage(rng, m=m, radius=1.0, row_norms=EDGES)
     own = parts_of(stage, domain, encode(domain, dict(zip(domain.columns, corners(domain, rng).T, strict=True))))
     assert (own.sum(axis=1) == 1).all()
     assert np.count_nonzero(own.sum(axis=0)) >= 3
     change = largest_of_counts(own, neighbors)
     claimed = sensitivity.sensitivity(stage_block(stage, "lengths"), stage, neighbors)
     assert change <= claimed <= change * (1 + 1e-9)
+    assert claimed == pytest.approx(1 if neighbors == "add-remove" else math.sqrt(2), rel=1e-12)
+    for sd in (0.2, 1.0, 30.0):
+        mu = sensitivity.mu([stage_block(stage, "lengths", (), sd)], stage, neighbors)
+        assert change / sd <= mu <= change / sd * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)

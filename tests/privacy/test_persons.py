@@ -18,7 +18,7 @@ from discreet.data import persons
 from discreet.data.counts import first_pass
 from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
-from discreet.domain.coordinates import Coordinates
+from discreet.domain.coordinates import Coordinates, Directions
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import stage_block
@@ -33,6 +33,7 @@ DOMAIN = Domain(COLUMNS, **UNIT, **WEIGHTED)
 LIGHT = {"sums": ("x", "c[a]", "c[b]", "c[d]"), "diagonal": ("x", "c[a]", "c[b]", "c[d]")}
 DESIGN = ("(intercept)", "x", "c[a]", "c[b]", "c[d]")
 STAGE = Coordinates.rounded(DESIGN, ["y"], np.eye(5), np.full((5, 1), 0.2), 1.1, [[0.3, 0.9]], [1.2, 1.4], most=M)
+OF_NORMS = replace(STAGE, outcomes=(), theta=Directions((), ()), widths=())
 
 
 def table(rng, rows, people, *, missing=False):
@@ -277,12 +278,14 @@ def test_no_person_moves_statistics_by_more_than_is_claimed(blocks, neighbors):
     assert claimed == pytest.approx(M * max(rows, sensitivity.mu(blocks, DOMAIN.of_rows(), "add-remove")), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["gram", "cross", "squares", "counts", "lengths", "meat"])
+@pytest.mark.parametrize("kind", ["gram", "cross", "squares", "counts", "lengths", "lengths alone", "meat"])
 def test_the_exact_sums_of_one_person_keep_to_the_claims_rounding_included(kind):
     rng = np.random.default_rng(10)
+    alone = kind.endswith("alone")
+    stage, kind = OF_NORMS if alone else STAGE, kind.removesuffix(" alone")
     columns = () if kind in ("gram", "lengths") else ("y",)
-    block = stage_block(STAGE, kind, columns)
-    claimed = {n: sensitivity.sensitivity(block, STAGE, n) for n in NEIGHBORS}
+    block = stage_block(stage, kind, columns)
+    claimed = {n: sensitivity.sensitivity(block, stage, n) for n in NEIGHBORS}
     found = []
     for n in (1, 2, 3, 4, 17, 1000):
         for _ in range(6):
@@ -291,9 +294,9 @@ def test_the_exact_sums_of_one_person_keep_to_the_claims_rounding_included(kind)
             frame[["x", "y"]] = np.sign(frame[["x", "y"]]) if rng.random() < 0.5 else frame[["x", "y"]]
             opened = Table.of(frame, DOMAIN)
             parts = (
-                score_products(opened, STAGE, [0], [0.05]).integers(block)
+                score_products(opened, stage, [0], [0.05]).integers(block)
                 if kind == "meat"
-                else staged(opened, STAGE).integers(block, [0])
+                else staged(opened, stage, gram=not alone).integers(block, [0])
             )
             flat = [np.ldexp(part.astype(float), -60) for part in parts]
             found.append(np.concatenate([flat[0], *(math.sqrt(2) * part for part in flat[1:])]))
@@ -302,6 +305,8 @@ def test_the_exact_sums_of_one_person_keep_to_the_claims_rounding_included(kind)
     apart = np.linalg.norm(P[:, None] - P, axis=2).max()
     assert apart <= claimed["replace-one"]
     assert np.linalg.norm(P, axis=1).max() >= 0.3 * claimed["add-remove"]
+    if kind == "lengths":
+        assert claimed == pytest.approx({"add-remove": M, "replace-one": math.sqrt(2) * M}, rel=1e-9)
 
 
 def test_the_least_eigenvalue_of_a_person():

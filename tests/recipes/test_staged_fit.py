@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from replayed import mismatch
+from replayed import mismatch, staged
 
 from discreet import Budget, DiscreetWarning, Domain, DPLinearRegression, PrivateMoments
 from discreet.domain.coordinates import Coordinates
@@ -217,11 +217,13 @@ def test_all_events_add_up_to_the_promise(neighbors, rows):
 def test_so_many_stages_are_listed_as_asked_for(stages, rows, neighbors):
     model = fitted(*table(), stages=stages, rows=rows, neighbors=neighbors)
     certificate = model.certificate_
-    assert sum(isinstance(event, StageEvent) for event in certificate.events) == stages == len(model.release_.stages)
+    own = [event for event in certificate.events if isinstance(event, StageEvent)]
+    assert sum(not event.of_norms for event in own) == stages == len(model.release_.stages)
+    assert [event.of_norms for event in own] == [*[False] * (stages - 1), *[True] * (stages > 2), False]
     assert certificate.declared is None
     assert certificate.guarantee.status == "verified"
     assert all(finding.ok for finding in certificate.check())
-    before = [block.statistic for event in certificate.events[:-stages] for block in event.blocks]
+    before = [block.statistic for event in certificate.events[: -len(own)] for block in event.blocks]
     counted = rows is None and neighbors == "add-remove"
     assert before == ["sums"] * counted + ["counts", "counts", "sums", "diagonal"]
 
@@ -352,18 +354,45 @@ def honest():
 
 
 def forged(k, **changes):
-    """The release with one stage looked at in other coordinates."""
-    stages = list(honest().stages)
-    own = stages[k].event.coordinates
+    """The release with one stage, or that of row norms, looked at in other coordinates."""
+    stages = staged(honest())
+    at = place(k)
+    own = stages[at].event.coordinates
     facts = {"P": own.P.floats, "theta": own.theta.floats, "radius": own.radius, "widths": own.widths}
+    facts["row_norms"] = own.row_norms
     facts |= {name: change(facts[name]) for name, change in changes.items()}
     coordinates = Coordinates.rounded(own.design, own.outcomes, **facts)
-    stages[k] = replace(stages[k], event=replace(stages[k].event, coordinates=coordinates))
+    stages[at] = replace(stages[at], event=replace(stages[at].event, coordinates=coordinates))
     return stages
+
+
+def place(k):
+    """The place of a stage, or of the release of row norms, among all of them."""
+    return {0: 0, 1: 1, "norms": 2, 2: 3}[k]
 
 
 def test_an_honest_course_does_not_stray():
     assert mismatch(honest()) is None
+
+
+def test_row_norms_are_counted_before_the_last_stage():
+    assert [stage.event.of_norms for stage in staged(honest())] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"P": lambda P: P * np.linspace(1, 1.001, P.shape[1])},
+        {"P": lambda P: P + 1e-3 * np.eye(len(P))},
+        {"radius": lambda radius: 0.999 * radius},
+        {"row_norms": lambda edges: [1.001 * edge for edge in edges]},
+        {"row_norms": lambda edges: edges[1:]},
+    ],
+    ids=["scaled axes", "bent axes", "another radius", "other edges", "fewer edges"],
+)
+def test_other_coordinates_of_row_norms_stray(change):
+    why = mismatch(honest(), forged("norms", **change))
+    assert why == "the coordinates of the release of row norms do not follow from what was released before it"
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -386,10 +415,10 @@ def test_other_coordinates_stray(k, change):
 @pytest.mark.parametrize("k", [0, 1, 2])
 @pytest.mark.parametrize("j", [0, 1])
 def test_other_choices_stray(k, j):
-    stages = list(honest().stages)
-    chosen = list(stages[k].event.chosen)
-    chosen[j] += 1 if chosen[j] < 15 else -1
-    stages[k] = replace(stages[k], event=replace(stages[k].event, chosen=tuple(chosen)))
+    stages, at = staged(honest()), place(k)
+    chosen = list(stages[at].event.chosen)
+    chosen[j] += 1 if chosen[j] < 9 else -1
+    stages[at] = replace(stages[at], event=replace(stages[at].event, chosen=tuple(chosen)))
     assert mismatch(honest(), stages) == f"the half widths of stage {k + 1} do not follow from its counts"
 
 

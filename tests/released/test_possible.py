@@ -1,17 +1,20 @@
 """What noise cannot do is never found in honest files, however small the table and however large the noise."""
 
+import itertools
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from every_file import DOMAIN, MAKERS, PROMISE, bodies
+from replayed import by_rules
 from small_table import people
 
 from discreet import Domain, DPLinearRegression, DPRidge, Moments, PrivateMoments, release
 from discreet.core import chance
 from discreet.core.files import digest
 from discreet.gate.entropy import NO_NOISE
+from discreet.recipes.rules import RULES
 from discreet.released.noiseless import _facts, noiseless
 from discreet.released.possible import impossible
 from discreet.results.saved import check_file
@@ -113,13 +116,14 @@ def test_standard_errors_of_columns_that_do_not_vary_are_no_forgery(tmp_path):
     bounds = {"a": (0, 10), "b": (0, 10), "c": (0, 10), "d": (0, 20), "g": list("uvwxyz"), "y": (-10, 10)}
     domain = Domain(bounds, weights="w", largest_weight=1.0)
     skewed = 0
-    for seed in range(5):
-        model = DPRidge(
-            epsilon=50, delta=1e-6, domain=domain, neighbors="replace-one", rows=60_000, random_state=seed
-        ).fit_source(frame, "y")
+    for rules, seed in itertools.product(RULES, range(5)):
+        model = DPRidge(epsilon=50, delta=1e-6, domain=domain, neighbors="replace-one", rows=60_000, random_state=seed)
+        with by_rules(rules):
+            model.fit_source(frame, "y")
         G = model.results_.inference.G
         skewed += np.abs(G - G.T).max() > 1e-6 * np.abs(G).max()
-        model.results_.save(tmp_path / f"{seed}.json", simulation=True)
-        wrong = [finding.what for finding in check_file(tmp_path / f"{seed}.json")[1] if not finding.ok]
+        path = tmp_path / f"{rules}-{seed}.json"
+        model.results_.save(path, simulation=True)
+        wrong = [finding.what for finding in check_file(path)[1] if not finding.ok]
         assert wrong == ["status is 'simulation'"]
     assert skewed

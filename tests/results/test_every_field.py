@@ -39,6 +39,7 @@ ORDER = "which of the released values belongs to which column, only the data tel
 SAME = "another method releases the same statistics"
 ROTATED = "other numbers for the same coordinates: rotated axes, and rounding errors, which processors may make"
 OPTION = "another option of the recipe leads to the same questions, so it is the same release"
+ASKED = "both fits follow from the same numbers, and whoever saves a model may ask for either"
 WORDS = "words for people, from which nothing follows"
 REST = "it follows from the release, another file that `release` names: check that one, and fit it again"
 
@@ -75,6 +76,7 @@ FREE = [
     *((f"model:{name}*", f"{NUMBERS} reversed", NOISE) for name in ("coef", "intercept", "weights")),
     *((f"*.coordinates.{name}.*", f"{NUMBERS} reversed", ROTATED) for name in ("P", "theta")),
     *((f"model:inference.{name}*", f"{NUMBERS} reversed null", ROTATED) for name in ("L", "W", "theta")),
+    ("model:inference.estimand", "as_*", ASKED),
     ("*:inference.*not *", "empty longer", WORDS),
     ("*:inference.culprits.#", "empty longer", WORDS),
     ("model:inference", "removed", WORDS),
@@ -83,6 +85,8 @@ FREE = [
         (f"*results:{name}*", f"{NUMBERS} reversed null", REST)
         for name in ("coef", "intercept", "rows", "names", "targets")
     ),
+    ("*results:rows_sd", "removed", REST),
+    ("results:inference.spread.cut.mean", "half", REST),
     ("*results:inference.*", f"{NUMBERS} reversed null removed empty longer as_*", REST),
     *(
         (f"results:*>.{name}*", f"{NUMBERS} reversed shorter removed", REST)

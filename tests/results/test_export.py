@@ -46,7 +46,7 @@ def test_csv_is_read_back(results):
     rows = list(csv.reader(io.StringIO(results.summary().as_csv())))
     assert [row[0] for row in rows[1:]] == list(results.coefficients)
     table = pd.read_csv(io.StringIO(results.summary().as_csv()), index_col=0)
-    np.testing.assert_allclose(table["coef"], results.params, rtol=1e-4)
+    np.testing.assert_allclose(table["estimate"], results.params, rtol=1e-4)
 
 
 def test_excel_holds_all_digits_and_no_formulas(results, tmp_path):

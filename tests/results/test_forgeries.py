@@ -212,6 +212,38 @@ def another_half_width(body):
     body["certificate"]["events"][-1]["chosen"][0] -= 1
 
 
+def the_first_rules(body):
+    del body["certificate"]["recipe"]["rules"]
+    body["format_version"] = 3
+
+
+def rules_to_come(body):
+    body["certificate"]["recipe"]["rules"] += 1
+
+
+def as_an_older_file(body):
+    the_first_rules(body)
+    del body["certificate"]["recipe"]
+    body["certificate"]["software"] = "discreet 0.2.0"
+
+
+def other_row_norms(body):
+    """All rows are in the last part."""
+    (own,) = body["values"][-len(body["certificate"]["events"][-1]["blocks"]) - 1]
+    own["integers"] = ["0"] * (len(own["integers"]) - 1) + [str(sum(map(int, own["integers"])))]
+
+
+def less_noise_of_row_norms(body):
+    norms = body["certificate"]["events"][-2]
+    norms["blocks"][0]["sd"] *= 0.99
+
+
+def without_row_norms(body):
+    *before, _, last = body["certificate"]["events"]
+    body["certificate"]["events"] = [*before, last]
+    del body["values"][-len(last["blocks"]) - 1]
+
+
 def another_number_of_rows(body):
     own = body["values"][0][0]["integers"]
     own[0] = str(2 * int(own[0]))
@@ -362,6 +394,13 @@ FORGERIES = [
     ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_half_width, "the half widths of stage 3 do not follow"),
+    ("staged", "release", the_first_rules, "the coordinates of stage 1 do not follow"),
+    ("staged", "release", rules_to_come, "no recipe of DPLinearRegression is whole"),
+    ("staged", "release", as_an_older_file, "the coordinates of stage 1 do not follow"),
+    ("staged", "release", other_row_norms, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", less_noise_of_row_norms, "noise on counts of row norms of a stage"),
+    ("staged", "release", without_row_norms, "the recipe asks for counts of row norms of a stage"),
+    ("staged", "results", the_first_rules, "the certificate lists counts of residuals, U'U, U'e, e'e of a stage"),
     ("staged", "release", another_number_of_rows, "range that was counted does not follow"),
     ("classes", "release", other_classes, "other classes than the outcome has"),
     ("classes", "release", a_wider_label, "other classes than the outcome has"),

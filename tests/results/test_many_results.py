@@ -95,7 +95,8 @@ def test_a_long_table(fitted):
     assert len(frame) == L * 5
     assert frame["outcome"].tolist() == [name for name in NAMES for _ in range(5)]
     row = frame[(frame["outcome"] == "t3") & (frame["name"] == "age")].iloc[0]
-    assert row["debiased"] == fitted.debiased[3, 1]
+    assert row["estimate"] == fitted.params[3, 1] == fitted.debiased[3, 1]
+    assert row["coef"] == fitted.coef[3, 0]
     assert row["low"] == fitted.conf_int(0.9)[3, 1, 0]
     assert row["p_holm"] == fitted.adjusted()[3, 1]
     assert frame[frame["name"] == "(intercept)"]["p_fdr"].isna().all()
@@ -115,7 +116,7 @@ def test_the_summary_says_what_many_tests_mean(fitted):
         fitted.summary(most=0)
 
 
-@pytest.mark.parametrize("values", ["z", "debiased", "coef"])
+@pytest.mark.parametrize("values", ["z", "estimate", "coef"])
 def test_heat_maps(fitted, values):
     ax = fitted.heatmap(values)
     assert ax.get_images()[0].get_array().shape == (L, 4)
@@ -222,9 +223,6 @@ def test_numbers_for_one_outcome_say_so_of_several(fitted, tmp_path):
     for asked in (fitted.plot, fitted.plot_curves, lambda: fitted.save_report(tmp_path / "r.html")):
         with pytest.raises(ParameterError, match="by itself"):
             asked()
-    with pytest.raises(ParameterError, match="by itself"):
-        fitted.about("declared")
-    assert fitted.about("bounded") is fitted
     with pytest.raises(ParameterError, match="two fitted models"):
         discreet.compare(fitted, fitted)
 

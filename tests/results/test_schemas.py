@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from described import SCHEMA, assert_described, validator
 from jsonschema import Draft202012Validator
+from replayed import by_rules
 from small_table import DOMAIN, people
 from small_table import SCHEMA as TABLE_SCHEMA
 
@@ -20,6 +21,7 @@ from discreet.cli.demo import SCHEMA as DEMO
 from discreet.core.files import KINDS
 from discreet.domain.schema import KNOWN, filled_schema
 from discreet.privacy.events import kinds
+from discreet.recipes.rules import NEWEST
 from discreet.released.certificate import VERSIONS
 from discreet.results.documents import FORMAT_VERSIONS
 
@@ -59,13 +61,22 @@ def saved(model, tmp_path):
 
 def test_a_release_in_stages_and_its_model(tmp_path):
     public, fitted = saved(DPLinearRegression(**PROMISE, domain=DOMAIN).fit_source(people(2000), "income"), tmp_path)
-    assert (public["format_version"], fitted["format_version"]) == (3, 3)
+    assert (public["format_version"], fitted["format_version"]) == (6, 6)
     assert fitted["release"] == public["sha256"]
+    assert public["certificate"]["recipe"]["rules"] == NEWEST == 2
+
+
+def test_a_release_by_the_first_rules_is_readable_by_older_programs(tmp_path):
+    with by_rules(1):
+        bodies = saved(DPLinearRegression(**PROMISE, domain=DOMAIN).fit_source(people(2000), "income"), tmp_path)
+    assert [body["format_version"] for body in bodies] == [3, 3]
+    assert all("rules" not in body["certificate"]["recipe"] for body in bodies)
 
 
 def test_functions_of_columns(tmp_path):
     asked = formula("income ~ log(hours + 1) + age:region", DOMAIN)
-    model = DPLinearRegression(**PROMISE, domain=asked.domain).fit_source(people(2000), "income", asked.features)
+    with by_rules(1):
+        model = DPLinearRegression(**PROMISE, domain=asked.domain).fit_source(people(2000), "income", asked.features)
     assert [body["format_version"] for body in saved(model, tmp_path)] == [4, 4]
 
 
@@ -73,7 +84,8 @@ def test_persons_weights_and_files(tmp_path):
     frame = people(2000).assign(id=np.arange(2000) // 2, w=1.0)
     unit = {"person": "id", "rows_per_person": 2, "weights": "w", "largest_weight": 2}
     domain = Domain(DOMAIN.columns, **unit, missing="drop", file={"decimal": ",", "na": ["?"]})
-    model = DPLinearRegression(**PROMISE, domain=domain).fit_source(frame, "income")
+    with by_rules(1):
+        model = DPLinearRegression(**PROMISE, domain=domain).fit_source(frame, "income")
     assert [body["format_version"] for body in saved(model, tmp_path)] == [5, 5]
 
 

@@ -14,10 +14,10 @@ GIVEN = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1), "r
 
 def test_standard_errors_that_were_not_released_fill_one_column():
     read = AdaSSP(**GIVEN).fit(X, X[:, 0]).results_.summary()
-    assert read.columns == ("", "coef", "debiased", "std err", "privacy noise", "unit")
-    assert {row[3] for row in read.rows} == {"not released"}
+    assert read.columns == ("", "estimate", "std err", "privacy noise", "unit")
+    assert {row[2] for row in read.rows} == {"not released"}
     whole = DPLinearRegression(**GIVEN).fit(X, X[:, 0]).results_.summary()
-    assert whole.columns[-4:-1] == ("P>|t|", "[0.025", "0.975]")
+    assert whole.columns[4:7] == ("P>|t|", "[0.025", "0.975]")
 
 
 def test_differences_without_intervals_have_no_columns_for_them():

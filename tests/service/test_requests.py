@@ -58,6 +58,19 @@ def test_what_costs_nothing_is_not_charged(town):
     assert paid(town) == 0
 
 
+def test_a_plan_tells_standard_errors_if_it_is_told_how_much_columns_vary(town):
+    def planned(**guesses):
+        job = town.done(kind="plan", formula="income ~ age", **guesses)
+        return json.loads(town("ada", "GET", f"/jobs/{job['id']}/files/plan.json").text)
+
+    assert planned()["expected"][0]["std_err"] == [None, None]
+    about = ["age.mean=50", "age.sd=18", "income.sd=12000"]
+    assert all(value > 0 for value in planned(about=about, r_squared=0.5)["expected"][-1]["std_err"])
+    wrong = town.done(kind="plan", formula="income ~ age", about=["age=50"])
+    assert wrong["state"] == "refused"
+    assert "give COLUMN.mean=" in wrong["answer"]
+
+
 def test_a_model_that_a_release_serves_is_free(place):
     first = place.done(formula="income ~ age + sex")
     smaller = place.done("bob", formula="income ~ sex")

@@ -201,10 +201,10 @@ def lost_with_its_cost(body):
 
 
 def of_an_earlier_stage(body):
-    """The first stage has it as well, it says."""
-    *_, first, _, last = body["certificate"]["events"]
-    first["blocks"].append(last["blocks"][-1])
-    body["values"].insert(-len(last["blocks"]) - 5, body["values"][-1])
+    """The second stage has it as well, it says."""
+    *_, second, norms, last = body["certificate"]["events"]
+    second["blocks"].append(last["blocks"][-1])
+    body["values"].insert(-len(last["blocks"]) - len(norms["blocks"]), body["values"][-1])
 
 
 FORGERIES = {

@@ -211,7 +211,7 @@ def certificate(certified: Certificate) -> None:
 
 def guarded(command: Callable[[], Any]) -> int:
     """Run a command; errors become messages, which quote no data, and an exit code."""
-    warnings.showwarning = _warn  # type: ignore[assignment]
+    warnings.showwarning = warn  # type: ignore[assignment]
     with _noting_ctrl_c() as stopped:
         try:
             code = command()
@@ -273,7 +273,8 @@ def _show(error: Any) -> None:
     error.show()
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def warn(message: Warning | str, *_: Any) -> None:
+    """Print a warning on standard error."""
     err.print(Text("Warning: ", "bold yellow") + plain(str(message)), soft_wrap=True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -37,11 +39,13 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.cli.files import names_units, reads_files
+from discreet.cli.outlook import Yes, with_word
 from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.ledger.accounts import Account
 from discreet.mechanisms.registry import DEFAULT, find
 from discreet.results.private_moments import PrivateMoments
 
@@ -82,6 +86,7 @@ def fit(
     account: AccountOption = None,
     purpose: Purpose = "",
     request: Request = None,
+    yes: Yes = False,
 ) -> None:
     """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
@@ -98,7 +103,8 @@ def fit(
     path = free(out or place, force, inputs=inputs)
     page = free_report(report, force, path, inputs)
     with counted(ledger, account, purpose, request, formula) as charged:
-        model.fit_source(given.source, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
+        shown: dict[str, Any] = {"progress": console.progress(quiet=json)}
+        with_word(partial(model.fit_source, given.source, one or outcomes, asked.features or None, **shown), yes=yes)
     model.release_.save(path, overwrite=force)
     moments = model.release_ if isinstance(model.release_, PrivateMoments) else None
     if page is not None:
@@ -110,8 +116,12 @@ def fit(
         return
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
+    _say_where(model, path, page, charged)
+
+
+def _say_where(model: Any, path: Path, page: Path | None, charged: Account | None) -> None:
     console.say_counted(charged)
-    console.say_public(path, model.certificate_, models=moments is not None)
+    console.say_public(path, model.certificate_, models=isinstance(model.release_, PrivateMoments))
     console.say_where(page)
 
 

@@ -47,7 +47,8 @@ def model(
     ] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     estimand: Annotated[
-        str | None, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
+        str | None,
+        typer.Option(help="What intervals are about: declared (least squares), bounded (far rows count less)."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,

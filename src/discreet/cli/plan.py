@@ -29,6 +29,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.planning import Plan
 from discreet.planning import plan as make_plan
+from discreet.planning.guesses import guesses
 from discreet.planning.models import ModelPlan
 from discreet.results.plots.style import style
 
@@ -41,6 +42,17 @@ Guesses = Annotated[
     typer.Option(
         "--about",
         help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; may be repeated.",
+    ),
+]
+Explained = Annotated[
+    float | None, typer.Option("--r-squared", help="A guess: what the features explain; 0.5 is taken by default.")
+]
+Draws = Annotated[int | None, typer.Option(help="How many tables are made up; 24 by default, 12 for wide ones.")]
+Correlations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--correlation",
+        help="A guess: of two features, typically, as 0.3; or of pairs, as age,tenure=0.8; may be repeated then.",
     ),
 ]
 Widths = Annotated[
@@ -58,9 +70,9 @@ def plan(
     formula: Formula = None,
     epsilon: Annotated[str, typer.Option(help="Promises to compare, separated by commas.")] = "0.1,0.5,1,2",
     delta: Delta = None,
-    r_squared: Annotated[float, typer.Option("--r-squared", help="A guess: what the features explain.")] = 0.5,
+    r_squared: Explained = None,
     mean_square: Annotated[float | None, typer.Option(help="A guess: the outcome's mean square, in its unit.")] = None,
-    correlation: Annotated[float | None, typer.Option(help="A guess: of two features, typically.")] = None,
+    correlation: Correlations = None,
     about: Guesses = None,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; see `discreet methods`.")] = None,
     stages: Annotated[
@@ -70,7 +82,7 @@ def plan(
     want_error: Annotated[float | None, typer.Option(help="The largest typical error of a prediction.")] = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     neighbors: Relation = "add-remove",
-    draws: Annotated[int, typer.Option(help="How many tables are made up.")] = 12,
+    draws: Draws = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the plan, as JSON.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Where to draw it: a .png, .svg or .pdf file.")] = None,
     force: Force = False,
@@ -89,8 +101,8 @@ def plan(
         delta=delta,
         r_squared=r_squared,
         mean_square=mean_square,
-        correlation=correlation,
-        about=_guesses(about),
+        correlation=_correlation(correlation),
+        about=guesses(about or []),
         methods=split(methods) or None,
         stages=int(stages) if stages.isdecimal() else stages,
         want_width=dict(_pair("--want-width", text) for text in want_width or []) or None,
@@ -143,27 +155,20 @@ def _pair(option: str, text: str) -> tuple[str, float]:
     return name, _number(option, value)
 
 
-def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Parse guesses by column, from texts such as ``age.mean=50``.
+def _correlation(given: list[str] | None) -> float | dict[tuple[str, str], float] | None:
+    """Parse one number, or numbers by pair of columns.
 
     Examples
     --------
-    >>> _guesses(["age.mean=50", "age.sd=18", "a=b.shares=0.6,0.4"])
-    {'age': {'mean': 50.0, 'sd': 18.0}, 'a=b': {'shares': [0.6, 0.4]}}
+    >>> _correlation(["0.3"]), _correlation(["age,tenure=0.8"])
+    (0.3, {('age', 'tenure'): 0.8})
     """
-    found: dict[str, dict[str, Any]] = {}
-    for text in given or []:
-        left, equals, value = text.rpartition("=")
-        column, dot, what = left.rpartition(".")
-        if not equals or not dot:
-            raise ParameterError(f"--about {text}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")
-        found.setdefault(column, {})[what] = _guess(what, value)
-    return found
-
-
-def _guess(what: str, value: str) -> float | str | list[float]:
-    """Parse shares, a number, or a date, which is left as text."""
-    if what == "shares":
-        return [_number("--about", part) for part in split(value)]
-    is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"
-    return value if is_date else _number("--about", value)
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return _number("--correlation", given[0])
+    pairs = [_pair("--correlation", text) for text in given]
+    for names, _ in pairs:
+        if names.count(",") != 1:
+            raise ParameterError(f"--correlation {names}: give two columns, for example age,tenure=0.8.")
+    return {(names.split(",")[0].strip(), names.split(",")[1].strip()): value for names, value in pairs}

@@ -46,6 +46,13 @@ def predict(
     formula: Formula = None,
     kind: ModelName = "noise-aware",
     level: Annotated[float, typer.Option(help="Of the intervals of new outcomes, where the model has them.")] = 0.95,
+    clip: Annotated[
+        bool,
+        typer.Option(
+            "--clip/--no-clip",
+            help="Clip columns to their declared bounds, as the fit did, and outcomes to their declared range.",
+        ),
+    ] = True,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write the predictions: a .csv file.")
     ] = None,
@@ -53,13 +60,14 @@ def predict(
 ) -> None:
     """Predict the outcome of each row of a table: free. To a release the model is fitted first.
 
-    One line for each row, in the same order, empty for a row that lacks a value. Predictions tell of the rows that they
-    are for: they are as confidential as those.
+    One line for each row, in the same order, empty for a row that lacks a value. Columns and outcomes are clipped to
+    what was declared, unless --no-clip is given. Predictions tell of the rows that they are for: they are as
+    confidential as those.
     """
     level = checks.fraction("--level", level)
     path = free(out or default_place(data, "predictions.csv"), force, inputs=[model, data])
     chosen = _model(model, target, features, formula, kind)
-    rows = predictions(chosen, written(data, **file), level)
+    rows = predictions(chosen, written(data, **file), level, clip=clip)
     with atomic_write(path) as place:
         first = next(rows, None)
         if first is None:

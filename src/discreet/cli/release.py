@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,7 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.cli.files import names_units, reads_files
+from discreet.cli.outlook import Yes, with_word
 from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
@@ -69,6 +71,7 @@ def release(
     account: AccountOption = None,
     purpose: Purpose = "",
     request: Request = None,
+    yes: Yes = False,
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
@@ -87,7 +90,7 @@ def release(
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     way: dict[str, Any] = {"stages": int(stages) if stages.isdecimal() else stages, "covariance": covariance}
     with counted(ledger, account, purpose, request, "; ".join(formula or ()) or None) as charged:
-        released = release_table(given.source, **asked, **way, **promise, **reading)
+        released = with_word(partial(release_table, given.source, **asked, **way, **promise, **reading), yes=yes)
     released.save(path, overwrite=force)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})

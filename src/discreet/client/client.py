@@ -95,7 +95,10 @@ class Client:
         return dict(self._json("POST", "/v1/quote", json=asked))
 
     def plan(self, table: str, formula: str, *, epsilon: float, **options: Any) -> dict[str, Any]:
-        """Predict the accuracy of a model from public facts alone: free. ``r_squared=`` is a guess."""
+        """Predict the accuracy of a model from public facts and guesses: free.
+
+        Guesses are ``r_squared=0.4`` and ``about=["age.sd=18", "sex.shares=0.5,0.5"]``.
+        """
         job = self.ask("plan", table=table, formula=formula, epsilon=epsilon, **options)
         return dict(json.loads(job.file("plan.json")))
 

@@ -31,7 +31,7 @@ from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.data.sources.postgres import Postgres, PostgresSource, is_address
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder
+from discreet.domain.encoding import Encoder, clipped
 from discreet.domain.formula import formula as read_formula
 from discreet.domain.values import predicting
 from discreet.errors import DataError, DomainError, ParameterError
@@ -401,9 +401,9 @@ def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[st
     return list(features)
 
 
-def design_matrix(X: Any, domain: Domain) -> Floats:
-    """Return features in the user's units, with categories one-hot without the first level."""
-    encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
+def design_matrix(X: Any, domain: Domain, *, clip: bool = True) -> Floats:
+    """Return features in the user's units, clipped to their bounds, with categories one-hot without the first level."""
+    encoder, source = Encoder(domain, clip=clip), as_table(X).open(domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
     pieces = [np.empty((0, len(places)))]
     with contextlib.closing(source), predicting():
@@ -412,4 +412,4 @@ def design_matrix(X: Any, domain: Domain) -> Floats:
             pieces.append(A[: source.fill(batch, A, encoder), places] / encoder.unit[places] + encoder.centre[places])
     matrix = np.concatenate(pieces)
     check_finite("X", matrix)
-    return matrix
+    return clipped(matrix, domain, [domain.entries[i].name for i in places]) if clip else matrix

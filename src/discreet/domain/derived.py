@@ -179,7 +179,8 @@ def number(
 ) -> Floats:
     """Compute the product of a column's numbers, clipped to its range; `finite` checks the declared inputs.
 
-    Without `clip`, which is for rows that are predicted, nothing is moved, and a product that is not finite is refused.
+    Without `clip`, which is for predictions of the plain line, nothing is moved, and a product that is not finite is
+    refused.
     """
     factors = numbers_of(column.factors)
     own = {name: np.asarray(values[name], dtype=float) for factor in factors for name in factor.inputs}

@@ -212,6 +212,10 @@ class Domain(Written):
         columns = {name: self.columns[name] for name in names}
         return self._with(columns=columns, data_norm=self.data_norm if ball else None, norm_columns=ball)
 
+    def alone(self, coordinate: str) -> Domain:
+        """Return the domain of the one column that a coordinate belongs to."""
+        return self.select([self.column_of[coordinate]])
+
     def with_column(self, name: str, column: Column) -> Domain:
         """Return the domain with other facts of one column, such as narrower bounds; they are checked."""
         column.check(name, in_ball=name in self._ball)
@@ -413,6 +417,15 @@ class Domain(Written):
         if spec is None:
             return 0.0, 1.0
         return (0.0, self.data_norm or 1.0) if column in self._ball else spec.map(centred=self.intercept)
+
+    def ranges(self, names: Iterable[str]) -> Floats:
+        """Return the declared range (low, high) of coordinates by name, in the user's units; 0 to 1 for a level.
+
+        A number that `data_norm` alone bounds has an infinite one.
+        """
+        columns = [self.columns[name if name in self.columns else self.column_of[name]] for name in names]
+        ends = [(0.0, 1.0) if column.is_indicator else column.range for column in columns]
+        return np.array(ends, dtype=float).reshape(-1, 2)
 
     @cached_property
     def _ball(self) -> frozenset[str]:

@@ -21,10 +21,14 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 
-_LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
-_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-_ATANH = tuple(2 / (2 * j + 1) for j in range(12, 0, -1))
-_TAYLOR = tuple(1 / math.factorial(j) for j in range(14, 1, -1))
+LN2 = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
+"""log 2 as a sum: its products with whole numbers up to 2^20 are exact in the first part."""
+
+ATANH = tuple(2 / (2 * j + 1) for j in range(12, 0, -1))
+"""Coefficients of R/s^2, the highest power of s^2 first."""
+
+TAYLOR = tuple(1 / math.factorial(j) for j in range(14, 1, -1))
+"""Coefficients of (exp(r) - 1 - r)/r^2, the highest power of r first."""
 
 
 def log(x: Floats) -> Floats:
@@ -34,9 +38,9 @@ def log(x: Floats) -> Floats:
         small = m < math.sqrt(0.5)
         f = np.where(small, m + m, m) - 1.0
         s = f / (2.0 + f)
-        R = _horner(_ATANH, s * s) * (s * s)
+        R = _horner(ATANH, s * s) * (s * s)
         k = e - small.astype(float)
-        result: Floats = k * _LN2_HIGH - ((s * (f - R) - k * _LN2_LOW) - f)
+        result: Floats = k * LN2[0] - ((s * (f - R) - k * LN2[1]) - f)
         return np.where((x > 0) & np.isfinite(x), result, np.nan)
 
 
@@ -52,8 +56,8 @@ def exp(x: Floats) -> Floats:
     """Compute the exponential; infinite where no float can hold it."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         k = np.rint(np.clip(x, -800.0, 800.0) * (1 / math.log(2)))
-        r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-        sums = 1.0 + (r + r * r * _horner(_TAYLOR, r))
+        r = (x - k * LN2[0]) - k * LN2[1]
+        sums = 1.0 + (r + r * r * _horner(TAYLOR, r))
         result: Floats = np.ldexp(sums, k.astype(np.int64))
         return np.where(np.abs(x) < 800.0, result, np.where(x > 0, np.inf, np.where(x < 0, 0.0, x)))
 

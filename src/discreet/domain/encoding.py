@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Encoder:
     A batch A holds one encoded row a line, in either memory order. The caller writes the constant, the one-hot
     levels, and x - c for every number; `finish` turns them into integers q = round(2^k z), held exactly in
     float64, with sum q^2 within `Domain.norm_squared_lattice`. Factors of derived columns are clipped to their
-    bounds always, except to predict.
+    bounds always, except to predict with ``clip=False``.
     """
 
     def __init__(self, domain: Domain, *, clip: bool = True) -> None:
@@ -110,6 +110,21 @@ class Encoder:
         inside = _row_squares(A[:, ball]) <= self.domain.ball_lattice
         if not inside.all():
             A[:, ball] *= inside[:, None]
+
+
+def clipped(design: Floats, domain: Domain, names: Sequence[str]) -> Floats:
+    """Clip coordinates in the user's units to their declared ranges, as `Encoder.finish` does to encoded ones.
+
+    Rows are not scaled into the ball of a `data_norm`: that would move every column for the sake of one.
+
+    Examples
+    --------
+    >>> clipped(np.array([[95.0], [40.0]]), Domain({"age": (18, 90)}), ["age"]).tolist()
+    [[90.0], [40.0]]
+    """
+    low, high = domain.ranges(names).T
+    within: Floats = np.clip(design, low, high)
+    return within
 
 
 def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> None:

@@ -62,6 +62,20 @@ def model_design(domain: Domain, design: Sequence[str]) -> tuple[list[str], Floa
     return full, lift(domain, design, full)
 
 
+def level_places(domain: Domain, design: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return for each plain category the places of its levels in a design that has every one of them.
+
+    Examples
+    --------
+    >>> level_places(Domain({"ward": ["A", "B"], "y": (0, 1)}), ["(intercept)", "ward[A]", "ward[B]"])
+    ((1, 2),)
+    """
+    place = {name: i for i, name in enumerate(design)}
+    plain = (name for name, spec in domain.columns.items() if spec.levels and not spec.factors)
+    groups = ([domain.entries[i].name for i in domain.positions[name]] for name in plain)
+    return tuple(tuple(place[name] for name in group) for group in groups if place.keys() >= set(group))
+
+
 def _first_levels(domain: Domain, columns: Iterable[str]) -> set[str]:
     """Return the coordinates of the first levels of plain categories."""
     plain = (name for name in columns if domain.columns[name].levels and not domain.columns[name].factors)

@@ -176,16 +176,16 @@ hundred times over, and memory with its square."""
 def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
     """Whether a table can be released in stages; refuse where it cannot and stages are asked for.
 
-    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only. A wide table has several
-    stages only where they are asked for.
+    Outcomes must have ranges of their own, and rows not be readable `once` only. A wide table has several stages only
+    where they are asked for.
     """
-    suit = not once and all(has_own_bounds(domain, name) for name in targets)
+    suit = not once and all(has_own_range(domain, name) for name in targets)
     if not asked:
         return suit and len(domain.entries) <= WIDE
     if not suit:
         raise ParameterError(
-            "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
-            "no stream. Choose stages=1 or 'auto'."
+            "stages= needs outcomes that are none of the norm_columns, and rows that can be read again, so no stream. "
+            "Choose stages=1 or 'auto'."
         )
     return suit
 
@@ -200,10 +200,18 @@ def refuse_robust(covariance: str) -> None:
         )
 
 
+def has_own_range(domain: Domain, target: str) -> bool:
+    """Whether an outcome has a public range of its own: each number, derived or not, and each level does.
+
+    Columns of a `data_norm` do not: they share one range.
+    """
+    return domain.entries[domain.target(target)].column not in domain.norm_columns
+
+
 def has_own_bounds(domain: Domain, target: str) -> bool:
     """Whether an outcome is a number that is not derived, with bounds of its own."""
     column = domain.columns.get(target)
-    return column is not None and bool(column.bounds) and not column.factors and target not in domain.norm_columns
+    return column is not None and bool(column.bounds) and not column.factors and has_own_range(domain, target)
 
 
 # ---------------------------------------------------------------- shares of moments

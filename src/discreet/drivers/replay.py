@@ -30,6 +30,8 @@ T = TypeVar("T")
 _CLOSE = 1e-6
 """Relative tolerance for recomputed numbers: processors round differently."""
 
+_ROW_NORMS = "the release of row norms"
+
 _MANY = 1e9
 """The number of rows of the hypothetical table of an outline."""
 
@@ -124,7 +126,7 @@ class _FileAnswers:
             return self._minimised(question)
         event = self._next(question)
         if isinstance(question, AskStage):
-            self._stage += 1
+            self._stage += not question.of_norms
             return self._staged(question, event)
         return self._noisy(question, event) if isinstance(question, Ask) else None
 
@@ -196,7 +198,7 @@ class _Recorded(_FileAnswers):
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         own, asked = event.coordinates, question.coordinates
         model = isinstance(asked, ModelCoordinates)
-        which = "the model" if model else f"stage {self._stage}"
+        which = "the model" if model else _ROW_NORMS if question.of_norms else f"stage {self._stage}"
         if not is_close(own, asked):
             raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
         if model and (own.P, own.radius) != (asked.P, asked.radius):  # copied from its objective, not computed again

@@ -6,6 +6,7 @@ This is the only place that sees both rows and randomness for releases of severa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from discreet.core.checks import Neighbors
 from discreet.domain import Domain
 from discreet.domain.derived import inputs_of
 from discreet.drivers.sources import StatisticSource
+from discreet.errors import NoIntervalWarning
 from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import Entropy
 from discreet.gate.session import Session
@@ -54,6 +56,8 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
         It is charged with the whole price, once, before anything is drawn.
     """
     recipe.check()
+    if word := recipe.outlook:
+        warnings.warn(word, NoIntervalWarning, stacklevel=2)
     domain = recipe.facts.domain
     fixed = recipe.events if isinstance(recipe, Fixed) else ()
     certificate = session.certify(domain, *fixed, recipe=recipe) if fixed else None

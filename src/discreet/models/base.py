@@ -143,13 +143,13 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
             )
         return features
 
-    def _predictors(self, X: Any, coef: Floats, intercept: Any) -> Floats:
-        """Return linear predictors of the rows of X, which is not clipped to the bounds."""
+    def _predictors(self, X: Any, coef: Floats, intercept: Any, *, clip: bool) -> Floats:
+        """Return linear predictors of the rows of X, clipped to the declared bounds or not."""
         features = self._to_predict(X)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
             columns = self.certificate_.domain.select(self._features).of_rows()
-            design = design_matrix(features, columns.with_missing("error"))
+            design = design_matrix(features, columns.with_missing("error"), clip=clip)
         predicted: Floats = design @ coef.T + intercept
         return predicted
 
@@ -170,7 +170,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """An estimator of a number."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of the predictions; of several outcomes, the mean of theirs.
+        """R^2 of the predictions, which are clipped as in `predict`; of several outcomes, the mean of theirs.
 
         It is computed from the rows that are given, without noise: on private rows it is **confidential**.
 
@@ -469,7 +469,18 @@ class PrivateRegressor(Regressor, PrivateEstimator):
 
     bounds_y: Any = None
 
-    def predict(self, X: Any) -> Floats:
-        """Predict the outcome; X is not clipped to the bounds."""
+    def predict(self, X: Any, *, clip: bool = True) -> Floats:
+        """Predict the outcome; of several outcomes a column for each.
+
+        Columns are clipped to their declared bounds, as they were in `fit`, and predictions to the range that was
+        declared for the outcome. Rows in the ball of a `data_norm` are not shortened.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        clip : bool
+            False gives the plain line, however far it leads.
+        """
         check_is_fitted(self)
-        return self._predictors(X, self.coef_, self.intercept_)
+        return self.results_.outcomes(self._predictors(X, self.coef_, self.intercept_, clip=clip), clip=clip)

@@ -47,14 +47,22 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
 
     family: ClassVar[Family] = LOGISTIC
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class; for more than two, each against the others, scaled to add up to 1."""
-        return LOGISTIC.probabilities(self._predictor(X))
+    def predict_proba(self, X: Any, *, clip: bool = True) -> Floats:
+        """Return the probability of each class; for more than two, each against the others, scaled to add up to 1.
 
-    def predict_log_proba(self, X: Any) -> Floats:
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        clip : bool
+            Whether columns are clipped to their declared bounds, as they were in `fit`.
+        """
+        return LOGISTIC.probabilities(self._predictor(X, clip=clip))
+
+    def predict_log_proba(self, X: Any, *, clip: bool = True) -> Floats:
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, clip=clip))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,11 +160,17 @@ class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
             )
         return staged
 
-    def predict(self, X: Any) -> Floats:
-        """Return the expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
-        eta = super().predict(X)
-        counts: Floats = self.results_.expected(eta)[0]
-        return counts
+    def predict(self, X: Any, *, clip: bool = True) -> Floats:
+        """Return the expected count, within the declared bounds of the outcome.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features, clipped to their declared bounds, as they were in `fit`.
+        clip : bool
+            False clips neither columns nor counts from below; rates above the upper bound are not modelled in any case.
+        """
+        return super().predict(X, clip=clip)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -35,7 +35,7 @@ from discreet.recipes.noise import StatisticRequest
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.recipes.staged import COVARIANCES, Covariance, Stages
 from discreet.released.equations import noise_aware_solution, normal_equations
-from discreet.results.inference import ESTIMANDS, Estimand
+from discreet.results.estimands import CHOICES, EstimandChoice
 from discreet.results.models import Solve, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
@@ -205,15 +205,16 @@ class DPLinearRegression(MomentsRegressor):
         of rows; streams, which can be read only once, have one stage, and so have `fit_moments`, which reads no rows,
         and tables of more than 512 coordinates, for which more would take long.
     narrow : bool
-        Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
-        narrow=False the bounds are used as declared, in one stage.
+        Whether the bounds of a declared outcome may be narrowed where there is one stage: all rows are then read twice.
+        With narrow=False the bounds are used as declared, in one stage.
     covariance : {"auto", "robust", "classical"}
         Whether the last of several stages releases score products, for 3 to 30 % of its budget and in a reading of its
         own, which heteroskedasticity-robust standard errors need. "auto" is robust in stages of at most 64 coefficients
         with enough rows, and classical otherwise; the mean alone needs none.
-    estimand : {"bounded", "declared"}
-        The estimand of intervals: the fit in which far rows and far residuals count less, as the release states; or
-        least squares under the declared bounds, with intervals that are wider by what far rows might add.
+    estimand : {"auto", "declared", "bounded"}
+        The fit that intervals are about: least squares under the declared bounds, wider by what far rows might add; or
+        the bounded fit, in which far rows and far residuals count less, as the release states. "auto" is the first
+        where its intervals are at most 1.25 times as wide. Summaries show both where they differ.
 
     Examples
     --------
@@ -228,7 +229,7 @@ class DPLinearRegression(MomentsRegressor):
     stages: int | str = "auto"
     narrow: bool = True
     covariance: Covariance = "auto"
-    estimand: Estimand = "bounded"
+    estimand: EstimandChoice = "auto"
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
@@ -237,7 +238,7 @@ class DPLinearRegression(MomentsRegressor):
         checks.choice("narrow", self.narrow, (True, False))
         checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
         checks.choice("covariance", self.covariance, COVARIANCES)
-        checks.choice("estimand", self.estimand, ESTIMANDS)
+        checks.choice("estimand", self.estimand, CHOICES)
         if not self.narrow and self.stages not in ("auto", 1):
             raise ParameterError(
                 "narrow=False keeps the bounds as declared, which stages do not. Leave one of them out."
@@ -332,8 +333,8 @@ class DPLinearRegression(MomentsRegressor):
         """Whether counts narrow the outcome's bounds in one stage."""
         return self.narrow and has_own_bounds(domain, spec.target)
 
-    def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
-        return super()._results(released, e, delta).about(self.estimand)
+    def _set(self, release: Any, fitted: Results, spec: FitSpec) -> None:
+        super()._set(release, fitted if self.estimand == "auto" else fitted.about(self.estimand), spec)
 
     def _requests(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return one_stage(design, target)

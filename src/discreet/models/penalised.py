@@ -59,7 +59,7 @@ class PenalisedRegressor(FitsPenalised, DPLinearRegression):
         return super()._check()
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> PenalisedResults:
-        return fit_penalised(released, e, released.certificate.method, *self._options()).about(self.estimand)
+        return fit_penalised(released, e, released.certificate.method, *self._options())
 
     def _set(self, release: Any, fitted: Any, spec: FitSpec) -> None:
         super()._set(release, fitted, spec)

@@ -350,19 +350,35 @@ class PerturbedClassifier(Classifier, PerturbedModel):
         super()._set(release, fitted, spec)
         self.classes_ = np.array(fitted.classes)
 
-    def _predictor(self, X: Any) -> Floats:
-        """Return the linear predictors of the rows of X, which is not clipped to the bounds."""
+    def _predictor(self, X: Any, *, clip: bool) -> Floats:
+        """Return the linear predictors of the rows of X, clipped to the declared bounds or not."""
         check_is_fitted(self)
-        return self._predictors(X, self.coef_, self.intercept_)
+        return self._predictors(X, self.coef_, self.intercept_, clip=clip)
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the linear predictor; above 0 for the second of two classes, largest for the class of several."""
-        eta = self._predictor(X)
+    def decision_function(self, X: Any, *, clip: bool = True) -> Floats:
+        """Return the linear predictor; above 0 for the second of two classes, largest for the class of several.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        clip : bool
+            Whether columns are clipped to their declared bounds, as they were in `fit`.
+        """
+        eta = self._predictor(X, clip=clip)
         return eta[:, 0] if len(self.classes_) == 2 else eta
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row; X is not clipped to the bounds."""
-        found = places(self._predictor(X))
+    def predict(self, X: Any, *, clip: bool = True) -> NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        clip : bool
+            Whether columns are clipped to their declared bounds, as they were in `fit`.
+        """
+        found = places(self._predictor(X, clip=clip))
         labels: NDArray[Any] = self.classes_[found]
         return labels
 

@@ -17,10 +17,11 @@ from discreet.results.results import Results
 _ROWS = 1 << 13
 
 
-def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa.Table]:
+def predictions(model: Results, source: Any, level: float = 0.95, *, clip: bool = True) -> Iterator[pa.Table]:
     """Yield a model's predictions for each row of a source, in order; none for a row that lacks a value.
 
-    Where the model has intervals of an outcome, columns ``low`` and ``high`` hold those of this level.
+    Where the model has intervals of an outcome, columns ``low`` and ``high`` hold those of this level. `clip` is as for
+    `Results.predict`.
     """
     domain = model.certificate.domain.of_rows()
     used = dict.fromkeys(domain.entries[i].column for i in domain.indices(model.names))
@@ -30,7 +31,7 @@ def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa
         for batch in itertools.chain.from_iterable(opened.parts(_ROWS)):
             kept = np.asarray(opened.kept(batch))
             rows = pa.Table.from_batches([batch]).select(list(domain.inputs)).filter(kept)
-            found = pa.table(model.predictions(rows, level))
+            found = pa.table(model.predictions(rows, level, clip=clip))
             yield found.take(pa.array(np.cumsum(kept) - 1, mask=~kept))
 
 

@@ -10,7 +10,7 @@ from discreet.core import checks
 from discreet.data.reading import Table, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
-from discreet.drivers.release import has_own_bounds, refuse_robust
+from discreet.drivers.release import has_own_range, refuse_robust
 from discreet.drivers.run import run
 from discreet.drivers.sources import ModelSource
 from discreet.errors import ParameterError
@@ -70,7 +70,7 @@ class PrivateCoordinatesModel(PerturbedModel):
         if self.stages == 1 or self._unfit() is not None:
             return False
         suit = not table.reader.once and design != (CONSTANT,)
-        suit = suit and (not self.family.sized or has_own_bounds(table.domain, outcome.column))
+        suit = suit and (not self.family.sized or has_own_range(table.domain, outcome.column))
         if self.stages != "auto" and not suit:
             raise ParameterError(
                 "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."

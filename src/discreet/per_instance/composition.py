@@ -87,7 +87,7 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     for block in certificate.blocks:
         column = block.kind.column(block)
         own = Z if column is None else all_rows(members, declared, column)
-        places = certificate.domain if column is None else declared.select([column])
+        places = certificate.domain if column is None else declared.alone(column)
         squares.append(block.kind.group_change(block, places, own) / block.sd**2)
     for stage in certificate.of(StageEvent):
         squares += _stage_costs(stage, certificate.domain, Z)

@@ -78,7 +78,7 @@ class _PersonStatistic:
             self._most = event.mu**2 / len(event.blocks)
         self.part = Part(event.title(block), _never, self._most, _EVERYBODY if self._bound else "")
         self.column = block.kind.column(block) if self._stage is None else None
-        alone = domain if self.column is None else domain.select([self.column])
+        alone = domain if self.column is None else domain.alone(self.column)
         self._places: Places = alone if self._stage is None else self._stage
 
     def vectors(self, rows: EncodedRows) -> Floats:
@@ -116,7 +116,7 @@ def _pass(
 ) -> tuple[list[Any] | None, list[Floats]]:
     """Read the rows once; return the names of persons, if any, and the cost of each statistic to each of them."""
     reader, own = table.reader, table.reader if column is None else table.reader.only(column)
-    domain = table.domain if column is None else table.domain.select([column])
+    domain = table.domain if column is None else table.domain.alone(column)
     has_persons = isinstance(reader, PersonSource)
 
     def work(batches: Iterable[Batch]) -> tuple[list[Any], list[list[Floats]]]:

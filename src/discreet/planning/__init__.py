@@ -2,5 +2,6 @@
 
 from discreet.planning.base import Plan
 from discreet.planning.result import plan
+from discreet.recipes.outlook import interval_outlook
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "interval_outlook", "plan"]

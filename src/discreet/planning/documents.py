@@ -16,6 +16,7 @@ from discreet.core.field_kinds import (
     NUMBER,
     OBJECT,
     TEXT,
+    TEXTS,
     by_name,
     many,
     maybe,
@@ -35,14 +36,17 @@ _EXPECTED = Fields(
     "",
     method=TEXT,
     epsilon=NUMBER,
-    mse=NUMBER("Mean squared error of prediction."),
-    mse_range=many(NUMBER)("The range of mse over four tables in five."),
+    mse=maybe(NUMBER)("Mean squared error of prediction; null where nobody told the outcome's sd."),
+    mse_range=many(maybe(NUMBER))("The range of mse over four tables in five."),
     vs_trivial=NUMBER("The error relative to that of predicting the mean."),
     vs_non_private=NUMBER("The error relative to that without privacy."),
     stages=maybe(COUNT),
     rmse=_GAPS,
     std_err=_GAPS,
     width=_GAPS("Of intervals."),
+    per_sd=_GAPS(
+        "Standard errors in sds of the outcome, of the effect of one sd of the regressor.", absent=None, old=True
+    ),
 )
 _ANSWER = Fields(
     "answer",
@@ -56,8 +60,10 @@ _ANSWER = Fields(
 def _expected(found: Expected) -> dict[str, Any]:
     """Expected errors; each number that fits do not give is missing."""
     none = np.full(np.shape(found.rmse), np.nan)
-    std_err, width = (none if isinstance(one, Unavailable) else one for one in (found.std_err, found.width))
-    return _EXPECTED.write(replace(found, std_err=std_err, width=width))
+    held = {key: getattr(found, key) for key in ("std_err", "width", "per_sd")}
+    held = {key: none if isinstance(values, Unavailable) else values for key, values in held.items()}
+    written = _EXPECTED.write(replace(found, **held))
+    return written if found.in_units else written | {"mse": None, "mse_range": [None, None]}
 
 
 PLAN = DocumentFields(
@@ -92,6 +98,9 @@ _MODEL_EXPECTED = Fields(
     std_err=_GAPS,
     privacy_noise=_GAPS,
     error=_GAPS,
+    intervals=COUNT(
+        "How many of the intercept and the coefficients most fits give intervals for.", absent=None, old=True
+    ),
 )
 MODEL_PLAN = DocumentFields(
     "plan",
@@ -104,5 +113,6 @@ MODEL_PLAN = DocumentFields(
     rows=COUNT,
     delta=NUMBER(attribute="promise.delta"),
     draws=COUNT,
+    needs=many(TEXTS)("By coefficient, the guesses that nobody made and that its errors depend on.", absent=()),
     expected=many(record(_MODEL_EXPECTED)),
 )

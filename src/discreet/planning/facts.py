@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ANYTHING, COUNT, NUMBER, OBJECT, TEXT, TEXTS, maybe, record
 from discreet.core.fields import Fields, Written
 from discreet.data.tables import described_by, feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.formula import is_formula
 from discreet.domain.kinds.base import Column
-from discreet.domain.kinds.numeric import to_days
+from discreet.domain.kinds.numeric import Numeric, to_days
 from discreet.errors import ParameterError
 
 SPREAD = 1 / 10
 """The default sd of a number, relative to half the width of its bounds; see docs/howto/plan.md."""
 
-CORRELATION = 0.3
+_TWO_POINTS = 0.97
+"""The sd of a made-up yes or no, relative to the largest possible: its law is then almost two points."""
+
+R_SQUARED = 0.5
+"""The default R^2."""
+
+CORRELATION = 0.2
 """The default root mean square correlation of two features; see docs/howto/plan.md."""
 
 
@@ -48,6 +55,7 @@ class PlanFacts(Written):
     numbers: dict[str, Number | None]  # None for a number in the ball whose rows fill it
     shares: dict[str, tuple[float, ...]]  # the frequency of each level of a category
     assumed: tuple[str, ...] = ()  # the numbers whose sd was not guessed
+    untold: tuple[str, ...] = ()  # all guesses that nobody made, as age.sd, ward.shares, correlation or r_squared
 
     @property
     def inputs(self) -> list[str]:
@@ -90,6 +98,7 @@ class PlanFacts(Written):
         correlations=ANYTHING,
         about=OBJECT,
         assumed=TEXTS,
+        untold=TEXTS("Guesses that nobody made: age.sd, ward.shares, correlation, r_squared.", absent=()),
     )
 
 
@@ -123,8 +132,7 @@ def facts(
             raise ParameterError("Give either a formula or features, not both.")
         domain, target, features = described_by(target, domain)
     names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
-    domain = domain.select([*names, domain.entries[domain.target(target)].column])
-    _check_outcome(domain, target)
+    domain, target, about, yes_no = _as_number(domain, target, names, about)
     domain.design_names(names)
     guessed = _guesses(domain, about)
     numbers: dict[str, Number | None] = {}
@@ -136,7 +144,8 @@ def facts(
         elif name in domain.norm_columns:
             numbers[name] = _in_ball(name, guess) if guess else None
         else:
-            numbers[name] = _number(name, column, guess, mean_square if name == target else None)
+            own = name == target
+            numbers[name] = _number(name, column, guess, mean_square if own else None, yes_no=own and yes_no)
     ball = [name for name in domain.norm_columns if name in numbers]
     if len({numbers[name] is None for name in ball}) > 1:
         raise ParameterError(f"Guess the sd of all of {', '.join(ball)}, which data_norm bounds together, or of none.")
@@ -144,11 +153,26 @@ def facts(
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
     inputs = [name for name in domain.inputs if name != target]
     told = {name for name in guessed if "sd" in guessed[name]} | ({target} if mean_square is not None else set())
+    told |= {target} if yes_no else set()  # its sd follows from its mean
     assumed = tuple(name for name, value in numbers.items() if value is not None and name not in told)
+    level = "mean" if yes_no else "sd"
+    untold = _untold(domain, {target: level}, guessed, told, r_squared=r_squared, correlation=correlation)
     return PlanFacts(
-        domain, target, tuple(names), n, _below_one("r_squared", r_squared),
-        *_correlation(correlation, inputs), numbers, shares, assumed,
+        domain, target, tuple(names), n, R_SQUARED if r_squared is None else _below_one("r_squared", r_squared),
+        *_correlation(correlation, inputs), numbers, shares, assumed, untold,
     )  # fmt: skip
+
+
+def _untold(
+    domain: Domain, outcome: Mapping[str, str], guessed: Mapping[str, Mapping[str, Any]], sds: Set[str], **others: Any
+) -> tuple[str, ...]:
+    """Return the guesses that nobody made: by column, then the others that are None; `outcome` has what it needs."""
+    found = []
+    for name, column in domain.inputs.items():
+        asked = ["shares"] if column.levels else [outcome[name]] if name in outcome else ["mean", "sd"]
+        found += [f"{name}.{what}" for what in asked if what not in guessed.get(name, {})]
+    given = {f"{name}.sd" for name in sds}
+    return (*(what for what in found if what not in given), *(name for name, value in others.items() if value is None))
 
 
 def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[float, ...], ...] | None]:
@@ -156,6 +180,7 @@ def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[floa
     if given is None or checks.is_real(given):
         return CORRELATION if given is None else _below_one("correlation", given), None
     d = len(inputs)
+    given = _of_pairs(given, inputs) if isinstance(given, Mapping) else given
     try:
         C = np.array(given, dtype=float)
     except (TypeError, ValueError):
@@ -164,19 +189,49 @@ def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[floa
     if not (valid and np.allclose(C, C.T) and np.allclose(np.diag(C), 1) and np.linalg.eigvalsh(C)[0] > -1e-9):
         raise ParameterError(
             f"correlation must be a number from 0 to below 1, or a {d} x {d} matrix for {', '.join(inputs)}: "
-            "symmetric, with ones on the diagonal, and no eigenvalue below 0."
+            "symmetric, with ones on the diagonal, and no eigenvalue below 0; or the correlations of pairs that can "
+            "be together."
         )
     rms = math.sqrt(max(float(np.sum(C**2)) - d, 0.0) / max(d * (d - 1), 1))
     return rms, tuple(tuple(row) for row in C.tolist())
 
 
-def _check_outcome(domain: Domain, target: str) -> None:
-    column = domain.columns.get(target)
-    if column is None or not column.bounds or column.factors or target in domain.norm_columns:
+def _of_pairs(given: Mapping[Any, Any], inputs: list[str]) -> Floats:
+    """Return the correlation matrix of pairs; columns that no pair names are not correlated."""
+    C = np.eye(len(inputs))
+    for pair, value in given.items():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or len({*pair} & {*inputs}) != 2:
+            raise ParameterError(
+                f"correlation names {pair!r}: give pairs of {', '.join(inputs)}, as {{('age', 'tenure'): 0.8}}."
+            )
+        i, j = (inputs.index(name) for name in pair)
+        C[i, j] = C[j, i] = _real(" and ".join(pair), "correlation", value)
+    return C
+
+
+def _as_number(domain: Domain, target: str, features: Sequence[str], about: Any) -> tuple[Domain, str, Any, bool]:
+    """Return the domain with the outcome as a number over its own range, its name, guesses, and whether it is 0 or 1.
+
+    Stages treat a derived number, and a level, which is 0 or 1, as they treat a declared number. Guesses about a
+    derived outcome are in its own units; shares of the levels tell the mean of one of them.
+    """
+    entry = domain.entries[domain.target(target)]
+    column = domain.columns[entry.column]
+    if entry.column in domain.norm_columns:
         raise ParameterError(
-            f"A plan needs a number with bounds of its own as the outcome, and {target!r} is not. For yes or no, "
-            "see docs/howto/glm.md."
+            f"A plan needs an outcome with bounds of its own, and {target!r} is one of norm_columns, which share one."
         )
+    kept = domain.select([*features, entry.column])
+    if not column.factors and column.bounds:
+        return kept, target, about, False
+    low, high = (0.0, 1.0) if column.is_indicator else column.range
+    columns = {name: kept.columns[name] for name in features}
+    made = kept.with_columns(columns | {entry.name: Numeric(low, high, column.coordinate_unit)})
+    if entry.level is not None and isinstance(about, Mapping) and isinstance(about.get(entry.column), Mapping):
+        guesses = dict(about)
+        shares = _shares(entry.column, column, guesses.pop(entry.column))
+        about = {entry.name: {"mean": shares[entry.level]}} | guesses
+    return made, entry.name, about, column.is_indicator
 
 
 def _below_one(name: str, value: Any) -> float:
@@ -226,12 +281,18 @@ def _in_ball(name: str, guess: Mapping[str, Any]) -> Number:
     return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
 
 
-def _number(name: str, column: Column, guess: Mapping[str, Any], mean_square: Any = None) -> Number:
-    """Mean and sd as guessed, or by default; the variance within the bounds is at most (mean - low)(high - mean)."""
+def _number(
+    name: str, column: Column, guess: Mapping[str, Any], mean_square: Any = None, *, yes_no: bool = False
+) -> Number:
+    """Mean and sd as guessed, or by default; the variance within the bounds is at most (mean - low)(high - mean).
+
+    That of a yes or no is the largest possible, but for what a law with a density needs.
+    """
     mean, (low, high) = _mean(name, column, guess), column.range
     most = (mean - low) * (high - mean)
     if mean_square is None:
-        sd = _real(name, "sd", guess.get("sd", SPREAD * min(high - mean, mean - low)))
+        usual = _TWO_POINTS * math.sqrt(most) if yes_no else SPREAD * min(high - mean, mean - low)
+        sd = _real(name, "sd", guess.get("sd", usual))
         if not 0 < sd < math.sqrt(most):
             raise ParameterError(
                 f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.planning.base import Plan
 from discreet.planning.documents import MODEL_PLAN
-from discreet.planning.facts import PlanFacts, facts
+from discreet.planning.facts import R_SQUARED, PlanFacts, facts
 from discreet.planning.population import population
 from discreet.planning.simulation import SimulatedPromise
+from discreet.planning.untold import NOT_TOLD, needed, not_told
 from discreet.results.summary import Summary, number, to_pandas
 
 _LARGEST = math.exp(50.0)
@@ -44,6 +45,7 @@ class ExpectedAccuracy:
     std_err: Floats  # of the intercept and the coefficients, as fits report them; NaN if most fits withhold them
     privacy_noise: Floats  # the part of them due to privacy noise
     error: Floats  # the root mean squared error of the coefficients used for prediction
+    intervals: int  # how many of the intercept and the coefficients most fits give intervals for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +66,8 @@ class ModelPlan(Plan):
         One for each epsilon.
     draws : int
         The number of simulated tables.
+    needs : tuple of tuples of str
+        For each of the names, the guesses that nobody made and that its standard error depends on: it is NaN then.
     """
 
     method: str
@@ -73,6 +77,7 @@ class ModelPlan(Plan):
     promise: SimulatedPromise
     expected: tuple[ExpectedAccuracy, ...]
     draws: int
+    needs: tuple[tuple[str, ...], ...] = ()
 
     @property
     def best(self) -> str:
@@ -90,7 +95,7 @@ class ModelPlan(Plan):
         """Summarise the accuracy of predictions and the number of intervals at each epsilon."""
         rows = []
         for found in self.expected:
-            given = f"{int(np.sum(np.isfinite(found.std_err)))} of {len(self.names)}"
+            given = f"{found.intervals} of {len(self.names)}"
             gain = max(0.0, 1 - found.excess / found.best) if found.best > 0 else 0.0
             rows.append((f"{found.epsilon:g}", number(found.excess), f"{100 * gain:.0f} %", given))
         return Summary(
@@ -103,13 +108,20 @@ class ModelPlan(Plan):
 
     def coefficients(self, method: str | None = None) -> Summary:
         """The standard errors that fits report."""
-        cells = [[number(v) if math.isfinite(v) else "withheld" for v in found.std_err] for found in self.expected]
+        withheld = [NOT_TOLD if what else "withheld" for what in self.needs or ((),) * len(self.names)]
+        cells = [
+            [number(v) if math.isfinite(v) else why for v, why in zip(found.std_err, withheld, strict=True)]
+            for found in self.expected
+        ]
+        notes = ["Sampling error and privacy noise together, in the unit of each coefficient."]
+        if what := list(dict.fromkeys(guess for own in self.needs for guess in own)):
+            notes.append(not_told(what, "Each of those that are not told").reason)
         return Summary(
             title="Standard errors of coefficients",
             facts=(),
             columns=("", *(f"epsilon {found.epsilon:g}" for found in self.expected)),
             rows=tuple(zip(self.names, *cells, strict=True)),
-            notes=("Sampling error and privacy noise together, in the unit of each coefficient.",),
+            notes=tuple(notes),
         )
 
     def to_frame(self, method: str | None = None) -> Any:
@@ -152,7 +164,7 @@ def plan_model(
     rows: int,
     epsilons: Sequence[float],
     promise: SimulatedPromise,
-    r_squared: float,
+    r_squared: float | None,
     correlation: Any,
     about: Mapping[str, Mapping[str, Any]] | None,
     draws: int,
@@ -175,18 +187,35 @@ def plan_model(
         if column is None or len(column.levels) != 2:
             raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
         stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), float(own.get("shares", (0.5, 0.5))[1])
-    known = facts(
-        stand, target, features, rows=rows, r_squared=0.5, mean_square=None, correlation=correlation, about=guesses
-    )
-    checks.fraction("r_squared", r_squared)
-    people = _Classes(model, domain, known, mean, r_squared)
+    told: dict[str, Any] = {"correlation": correlation, "about": guesses, "mean_square": None}
+    known = facts(stand, target, features, rows=rows, r_squared=R_SQUARED, **told)
+    known = replace(known, untold=tuple(_untold(known, "shares" if model.family.classes else "mean", own)))
+    explained = R_SQUARED if r_squared is None else checks.fraction("r_squared", r_squared)
+    people = _Classes(model, domain, known, mean, explained)
+    needs = tuple(needed(known, name) for name in people.names)
     found = []
     with as_progress(progress, "simulating") as report:
         for i, epsilon in enumerate(epsilons):
             seeds = [np.random.default_rng([random_state, draw]) for draw in range(draws)]
-            found.append(people.expected(epsilon, promise, seeds))
+            found.append(_masked(people.expected(epsilon, promise, seeds), needs))
             report((i + 1) / len(epsilons))
-    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws)
+    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, needs)
+
+
+def _untold(known: PlanFacts, what: str, own: Mapping[str, Any]) -> Iterator[str]:
+    """The untold guesses, with that of the outcome's level in place of its sd."""
+    yield from (guess for guess in known.untold if guess != f"{known.target}.sd")
+    if what not in own:
+        yield f"{known.target}.{what}"
+
+
+def _masked(found: ExpectedAccuracy, needs: Sequence[Sequence[str]]) -> ExpectedAccuracy:
+    """Return the expected accuracy without errors of coefficients that depend on untold guesses."""
+    hidden = np.array([bool(what) for what in needs])
+    parts: dict[str, Any] = {
+        key: np.where(hidden, np.nan, getattr(found, key)) for key in ("std_err", "privacy_noise", "error")
+    }
+    return replace(found, **parts)
 
 
 class _Classes:
@@ -240,7 +269,8 @@ class _Classes:
             warnings.simplefilter("ignore", RuntimeWarning)
             std_err, noise = (np.where(seen, np.nanmedian(part, axis=0), np.nan) for part in (errors, noises))
         error = np.sqrt(np.mean(offs**2, axis=0))
-        return ExpectedAccuracy(epsilon, float(np.median(excess)), float(np.median(best)), std_err, noise, error)
+        middle = float(np.median(excess)), float(np.median(best))
+        return ExpectedAccuracy(epsilon, *middle, std_err, noise, error, int(np.sum(np.isfinite(std_err))))
 
     def _fit(
         self, epsilon: float, promise: SimulatedPromise, rng: np.random.Generator

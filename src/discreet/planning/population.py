@@ -6,8 +6,9 @@ square correlation. Rows in a ball (`data_norm`) are scaled to its surface, unle
 
     y = mean + k x'b + e,   x standardised, b standard normal,
 
-e such that y given x has a Beta law within the bounds, of the same variance for all x. k and that variance follow from
-R^2 and the outcome's variance.
+but that of a regressor which is 0 for most rows, such as a rare level, is as large for the rows that have it as that of
+an even yes or no. e is such that y given x has a Beta law within the bounds, of the same variance for all x. k and that
+variance follow from R^2 and the outcome's variance.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ LEAST_DIRECTION = 1e-9
 
 STEEPEST = 20.0
 """The largest exponent a: all but the first eigenvalue are then negligible."""
+
+ABSENT = 1e-9
+"""A value of a regressor below this share of its largest one counts as 0."""
 
 _ROWS = 8192  # number of rows of a pool
 _GRID = np.linspace(-5.0, 5.0, 401)
@@ -74,6 +78,20 @@ class Population:
         return float(np.mean((self.y - params[0] - _slopes(self.facts, self.design) @ params[1:]) ** 2))
 
     @cached_property
+    def relative_sds(self) -> Floats:
+        """The sd of each regressor over that of the outcome; NaN for the intercept."""
+        return np.concatenate([[np.nan], _slopes(self.facts, self.design).std(axis=0) / self.y.std()])
+
+    @cached_property
+    def inflation(self) -> float:
+        """By how much correlations increase standard errors, compared with unrelated regressors: the median of them."""
+        X = _standard(self.facts, self.design)
+        if not X.shape[1]:
+            return 1.0
+        inverse = np.diag(np.linalg.pinv(X.T @ X / len(X), hermitian=True))
+        return float(np.sqrt(np.median(np.maximum(inverse, 1.0))))
+
+    @cached_property
     def trivial(self) -> float:
         """Mean squared error of predicting the outcome's mean, or of predicting 0 in models without an intercept."""
         return float(np.var(self.y) if self.facts.domain.intercept else np.mean(self.y**2))
@@ -89,7 +107,7 @@ def population(facts: PlanFacts, rng: np.random.Generator) -> Population:
     values = _features(facts, rng)
     middle = np.full(_ROWS, facts.outcome.mean)
     D = _design(facts, _encode(facts.domain, values | {facts.target: middle}))
-    return Population(facts, values, _outcome(facts, _standard(facts, D), rng))
+    return Population(facts, values, _outcome(facts, _standard(facts, D), _presence(_slopes(facts, D)), rng))
 
 
 def _encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
@@ -197,13 +215,19 @@ def _standard(facts: PlanFacts, D: Floats) -> Floats:
     return X / np.where(size > 0, size, 1.0)
 
 
-def _outcome(facts: PlanFacts, X: Floats, rng: np.random.Generator) -> Floats:
+def _presence(X: Floats) -> Floats:
+    """By how much the effect of each regressor counts less because few rows have it: 1 for most regressors."""
+    share = np.minimum(np.mean(np.abs(X) > ABSENT * np.abs(X).max(axis=0, initial=0.0), axis=0), 0.5)
+    return np.asarray(2 * np.sqrt(share * (1 - share)))
+
+
+def _outcome(facts: PlanFacts, X: Floats, presence: Floats, rng: np.random.Generator) -> Floats:
     low, high = facts.domain.columns[facts.target].range
     width = high - low
     values, U = np.linalg.eigh(X.T @ X / len(X)) if X.shape[1] else (np.ones(0), np.ones((0, 0)))
     whole = values > LEAST_DIRECTION
     Q = X @ U[:, whole] / np.sqrt(values[whole])  # columns of mean square 1 that span the regressors
-    explained = signal(X, rng)
+    explained = signal(X * presence, rng)
     M, variance = _fitted(facts, Q, explained / (np.sqrt(np.mean(explained**2)) or 1.0), (low, high))
     t = (M - low) / width
     nu = np.maximum(t * (1 - t) * width**2 / variance - 1, _LEAST)

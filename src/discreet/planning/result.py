@@ -16,7 +16,9 @@ from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
+from discreet.data.tables import described_by
 from discreet.domain import Domain
+from discreet.domain.formula import is_formula
 from discreet.errors import ParameterError
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import targets, words
@@ -27,6 +29,7 @@ from discreet.planning.facts import facts as public_facts
 from discreet.planning.models import model_asked, plan_model, refuse_targets
 from discreet.planning.simulation import Expected, SimulatedPromise, Simulation, chosen
 from discreet.planning.targets import Answer, SpreadScenario, Tighter
+from discreet.planning.untold import masked, needed
 from discreet.recipes.budget import MOST_STAGES
 from discreet.released.units import coefficient_unit
 from discreet.results.summary import Summary, to_pandas
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CLOSE = 1.05  # the default is recommended unless another method's errors are smaller by more than this factor
+
+
+_DRAWS, _FEW_DRAWS, _NARROW = 24, 12, 21
+"""The default numbers of simulated tables, for at most this many coefficients with the intercept and for more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +72,8 @@ class NumberPlan(Plan):
         The number of stages, for methods that release in stages.
     spreads : tuple of SpreadScenario
         The effects of other sds than those assumed, at the smallest epsilon, where they matter most.
+    inflation : float
+        By how much the features' correlations increase standard errors, compared with unrelated features.
     people : dict
         If persons are protected: for some values of `rows_per_person`, the error at `reference` relative to that of
         predicting the mean.
@@ -81,6 +90,7 @@ class NumberPlan(Plan):
     r_squared: float
     stages: int | str = "auto"
     spreads: tuple[SpreadScenario, ...] = ()
+    inflation: float = 1.0
     people: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -114,6 +124,10 @@ class NumberPlan(Plan):
             f"{', '.join(f'{e:g}' for e in self.epsilons)}."
         )
 
+    def untold(self, name: str) -> tuple[str, ...]:
+        """The guesses that nobody made and that a coefficient's standard error depends on, as ``("age.sd",)``."""
+        return needed(self.facts, name)
+
     def advice(self) -> list[str]:
         """Advice on what to do, and why, in plain words."""
         return words.advice(self)
@@ -134,7 +148,7 @@ class NumberPlan(Plan):
             return self._coefficient_frame(method)
         names = ("name", "epsilon", "mse", "mse_low", "mse_high", "vs_trivial", "vs_non_private", "stages")
         rows = [
-            (one.method, one.epsilon, one.mse, *one.mse_range, one.vs_trivial, one.vs_non_private, one.stages)
+            (one.method, one.epsilon, *_in_units(one), one.vs_trivial, one.vs_non_private, one.stages)
             for one in self.expected
         ]
         return to_pandas({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
@@ -144,7 +158,7 @@ class NumberPlan(Plan):
         size = len(self.names)
         columns: dict[str, list[Any]] = {"name": self.names * len(found)}
         columns["epsilon"] = [one.epsilon for one in found for _ in range(size)]
-        for key in ("rmse", "std_err", "width"):
+        for key in ("rmse", "std_err", "width", "per_sd"):
             columns[key] = [value for one in found for value in _plain(getattr(one, key), size)]
         units = [coefficient_unit(self.facts.domain, self.facts.target, name) for name in self.names]
         return to_pandas(columns | {"unit": units * len(found)})
@@ -173,6 +187,11 @@ def best_of(expected: Sequence[Expected]) -> str:
     return DEFAULT if means.get(DEFAULT, math.inf) <= means[best] + math.log(_CLOSE) else best
 
 
+def _in_units(one: Expected) -> tuple[float | None, ...]:
+    """The error and its range in the outcome's unit; None where nobody told its sd."""
+    return (one.mse, *one.mse_range) if one.in_units else (None, None, None)
+
+
 def _plain(values: Any, size: int) -> list[float | None]:
     """Numbers for a table or for JSON; None if they are not available."""
     if isinstance(values, Unavailable):
@@ -185,8 +204,9 @@ def _plain(values: Any, size: int) -> list[float | None]:
 _PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
-        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/howto/formulas.md). A yes or no,
-        or one model of classes or counts in `methods`, gives a `ModelPlan`, with the standard errors that fits report.
+        The outcome, a number or a level; or a formula such as ``"log(stay) ~ age"`` (docs/howto/formulas.md). A yes or
+        no, or one model of classes or counts in `methods`, gives a `ModelPlan`, with the standard errors that fits
+        report.
     features : sequence of str, optional
         The features; all other columns by default.
     rows : int
@@ -197,16 +217,18 @@ _PARAMETERS = """domain : Domain
         1/rows^2 by default.
     r_squared : float
         A guess: the share of the outcome's variance (of E y^2, in models without an intercept) that the features
-        explain, were there no privacy.
+        explain, were there no privacy; 0.5 is taken by default.
     mean_square : float, optional
         A guess: E y^2 of the outcome, in its own unit. Or give its sd in `about`.
-    correlation : float or matrix, optional
-        A guess: the root mean square correlation of two features, 0.3 by default; or all of them, as a matrix over the
-        columns that the features are made of.
+    correlation : float, mapping or matrix, optional
+        A guess: the root mean square correlation of two features, 0.2 by default; or those of pairs that have any, as
+        ``{("age", "tenure"): 0.8}``; or all of them, as a matrix over the columns that the features are made of.
     about : mapping, optional
         More guesses by column: ``{"age": {"mean": 50, "sd": 18}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. By default
         a mean is in the middle of the bounds, an sd a tenth of the way from there to the nearest bound, and all
-        levels are as frequent. Rows in a ball (`data_norm`) fill it by default.
+        levels are as frequent. Rows in a ball (`data_norm`) fill it by default. That will do for errors of prediction.
+        Standard errors, and the rows or the epsilon that intervals need, are told only where the guesses that they
+        depend on were made: `untold` of the plan names the others.
     methods : sequence of str, optional
         Which methods; by default all that apply and are quick enough.
     stages : int or "auto"
@@ -221,8 +243,8 @@ _PARAMETERS = """domain : Domain
         Of the intervals.
     neighbors : {"add-remove", "replace-one"}
         Whether one person's presence or one person's content is hidden.
-    draws : int
-        How many tables are made up.
+    draws : int, optional
+        How many tables are made up: by default 24, and 12 for more than 20 coefficients, whose errors vary less.
     random_state : int
         The seed of the simulation.
     progress : bool or callable
@@ -237,7 +259,7 @@ def plan(
     rows: int,
     epsilon: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0),
     delta: float | None = None,
-    r_squared: float = 0.5,
+    r_squared: float | None = None,
     mean_square: float | None = None,
     correlation: Any = None,
     about: Mapping[str, Mapping[str, Any]] | None = None,
@@ -248,7 +270,7 @@ def plan(
     tighter: bool = True,
     level: float = 0.95,
     neighbors: Neighbors = "add-remove",
-    draws: int = 12,
+    draws: int | None = None,
     random_state: int = 0,
     progress: bool | Progress = False,
 ) -> Plan:
@@ -266,29 +288,38 @@ def plan(
     >>> found = plan(domain, "stay", rows=20_000, epsilon=[0.1, 1], r_squared=0.4, draws=6)
     >>> found.best, found.at(1.0).vs_non_private < 1.1
     ('DPLinearRegression', True)
-    >>> plan(domain, "smoker", ["age"], rows=20_000, epsilon=[1], r_squared=0.2, draws=2).at(1).std_err.round(3) > 0
-    array([ True,  True])
+    >>> found.untold("age"), str(found.at(1.0).std_err)
+    (('age.sd', 'stay.sd'), 'not told')
     """
-    epsilons = _epsilons(epsilon)
-    times, seed = _whole("draws", draws, 2), _whole("random_state", random_state, 0)
+    epsilons, seed = _epsilons(epsilon), _whole("random_state", random_state, 0)
+    times = None if draws is None else _whole("draws", draws, 2)
+    domain, target, features = _described(domain, target, features)
+    guesses: dict[str, Any] = {"r_squared": r_squared, "correlation": correlation, "about": about}
     if (model := model_asked(domain, target, methods)) is not None:
         refuse_targets(want_width, want_error, mean_square)
         held = SimulatedPromise(checks.delta(delta, checks.rows(rows)), checks.neighbors(neighbors), level)
-        guesses: dict[str, Any] = {"r_squared": r_squared, "correlation": correlation, "about": about}
-        run: dict[str, Any] = {"rows": rows, "draws": times, "random_state": seed, "progress": progress}
+        run: dict[str, Any] = {"rows": rows, "draws": times or _FEW_DRAWS, "random_state": seed, "progress": progress}
         return plan_model(model, domain, target, features, epsilons=epsilons, promise=held, **guesses, **run)
-    known = public_facts(
-        domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
-        correlation=correlation, about=about,
-    )  # fmt: skip
+    known = public_facts(domain, target, features, rows=rows, mean_square=mean_square, **guesses)
     promise = SimulatedPromise(
         checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level)
     )
     names = chosen(methods, known.domain.unit)
     wanted = targets.accuracy_targets(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    simulation = Simulation(known, promise, times, seed, stages)
+    simulation = Simulation(known, promise, times or _default_draws(known), seed, stages)
     return _simulated(simulation, epsilons, names, wanted, tighter=tighter, progress=progress)
+
+
+def _default_draws(known: PlanFacts) -> int:
+    return _DRAWS if len(known.names) <= _NARROW else _FEW_DRAWS
+
+
+def _described(domain: Any, target: Any, features: Sequence[str] | None) -> tuple[Any, Any, Sequence[str] | None]:
+    """Return the columns, the outcome and the features of a formula; all else as it is."""
+    if isinstance(domain, Domain) and features is None and is_formula(target, domain):
+        return described_by(target, domain)
+    return domain, target, features
 
 
 def _simulated(
@@ -318,9 +349,12 @@ def _simulated(
         others = targets.spreads(simulation, best, min(epsilons)) if tighter else []
         people = _people(simulation, best, _reference(epsilons))
         step()
+    expected = [masked(simulation.facts, one) for one in expected]
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
     made = simulation.draws, simulation.r_squared, simulation.stages
-    return NumberPlan(simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), people)
+    return NumberPlan(
+        simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), simulation.inflation, people
+    )
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)

@@ -32,6 +32,7 @@ from discreet.privacy import gdp
 
 _SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # slow methods, which are simulated less often
 _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
+_BOUNDS = Unavailable("not available", "In one stage standard errors depend on how much of their bounds columns fill.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,7 @@ class SimulatedFit:
     error: Floats  # intercept and coefficients minus those of the population's best fit, in the user's units
     std_err: Floats | Unavailable  # those that the fit itself reports
     width: Floats | Unavailable  # of its intervals
+    per_sd: Floats | Unavailable  # its standard errors in sds of the outcome, of the effect of one sd of the regressor
     stages: int | None  # 0 if it releases only the mean; None for methods without stages
 
 
@@ -130,7 +132,10 @@ def fit(
         interval = found.interval(promise.level)
     width = interval if isinstance(interval, Unavailable) else interval[:, 1] - interval[:, 0]
     params = np.concatenate([[model.intercept_], model.coef_])
-    return SimulatedFit(table.people.mse(params), params - table.people.best, std_err, width, told)
+    per_sd: Any = _BOUNDS if (told or 0) < 2 else std_err
+    if not isinstance(per_sd, Unavailable):
+        per_sd = per_sd * table.people.relative_sds
+    return SimulatedFit(table.people.mse(params), params - table.people.best, std_err, width, per_sd, told)
 
 
 def _fit_by_recipe(model: DPLinearRegression, table: SampledTable, domain: Domain, key: tuple[Any, ...]) -> int:
@@ -156,10 +161,13 @@ class Expected:
     mse_range: tuple[float, float]  # its 10 % and 90 % quantiles over tables
     trivial: float  # the error of predicting the outcome's mean, or 0 without an intercept
     non_private: float  # the error of least squares without privacy
+    excess: float  # by how much the error exceeds that of least squares with the same rows, as a share of the latter
     rmse: Floats  # of the intercept and the coefficients, in the user's units
     std_err: Floats | Unavailable  # those that fits report, if more than half of them do
     width: Floats | Unavailable  # of their intervals, likewise
+    per_sd: Floats | Unavailable  # the standard errors in sds of the outcome, of the effect of one sd of the regressor
     stages: int | None = None  # 0 if they release only the mean; None for methods without stages
+    in_units: bool = True  # whether the outcome's sd was told: mse, trivial and non_private are made up otherwise
 
     @property
     def vs_trivial(self) -> float:
@@ -169,7 +177,7 @@ class Expected:
     @property
     def vs_non_private(self) -> float:
         """The error relative to that of least squares without privacy: at 1, privacy is free."""
-        return self.mse / self.non_private
+        return 1 + self.excess
 
 
 class Simulation:
@@ -191,6 +199,11 @@ class Simulation:
     def r_squared(self) -> float:
         """The mean R^2 over populations."""
         return sum(people.r_squared for people in self.people) / len(self.people)
+
+    @property
+    def inflation(self) -> float:
+        """The median over populations of what correlations do to standard errors."""
+        return float(np.median([people.inflation for people in self.people]))
 
     def tables(self, rows: int, count: int) -> list[SampledTable]:
         """At least `count` tables, one per population; those of the planned size and of one other size are cached."""
@@ -247,6 +260,7 @@ class Simulation:
 def _summarise(method: str, epsilon: float, fits: Sequence[SimulatedFit], tables: Sequence[SampledTable]) -> Expected:
     """Take medians over fits."""
     mse = np.array([found.mse for found in fits])
+    least = np.array([table.people.mse(table.least_squares) for table in tables])
     low, high = np.quantile(mse, [0.1, 0.9])
     return Expected(
         method=method,
@@ -254,10 +268,12 @@ def _summarise(method: str, epsilon: float, fits: Sequence[SimulatedFit], tables
         mse=float(np.median(mse)),
         mse_range=(float(low), float(high)),
         trivial=float(np.median([table.people.trivial for table in tables])),
-        non_private=float(np.median([table.people.mse(table.least_squares) for table in tables])),
+        non_private=float(np.median(least)),
+        excess=float(np.median(mse / least)) - 1,
         rmse=np.sqrt(np.mean([found.error**2 for found in fits], axis=0)),
         std_err=_median([found.std_err for found in fits]),
         width=_median([found.width for found in fits]),
+        per_sd=_median([found.per_sd for found in fits]),
         stages=fits[0].stages,
     )
 

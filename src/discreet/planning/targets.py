@@ -17,6 +17,7 @@ from discreet.domain.kinds.base import Column
 from discreet.errors import ParameterError
 from discreet.planning.facts import Number, PlanFacts
 from discreet.planning.simulation import Expected, Simulation
+from discreet.planning.untold import needed_for_rows, not_told
 from discreet.released.units import coefficient_unit, column_of
 
 _EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
@@ -80,11 +81,6 @@ class SpreadScenario:
     larger: float  # with sds `FACTOR` times as large, as far as the bounds allow; R^2 as guessed
     smaller: float  # with sds `FACTOR` times smaller
 
-    @property
-    def matters(self) -> bool:
-        """Whether the error would differ by more than a tenth."""
-        return max(self.assumed, self.larger, self.smaller) > 1.1 * min(self.assumed, self.larger, self.smaller)
-
 
 def accuracy_targets(facts: PlanFacts, width: Mapping[str, float] | None, error: Any) -> list[AccuracyTarget]:
     """Check the wanted widths and the wanted error."""
@@ -113,7 +109,10 @@ def _column(domain: Domain, name: str) -> str:
 
 
 def answer(simulation: Simulation, method: str, want: AccuracyTarget, epsilons: Sequence[float]) -> Answer:
-    """Search for the least epsilon and the least numbers of rows."""
+    """Search for the least epsilon and the least numbers of rows; without the guesses that it takes there is none."""
+    if what := needed_for_rows(simulation.facts, [simulation.facts.names[place] for place in want.places]):
+        unknown = not_told(what, "It")
+        return Answer(want, unknown, dict.fromkeys(epsilons, unknown))
     if not want.places:
         best = math.sqrt(float(np.median([p.mse(p.best) for p in simulation.people])))
         if best >= want.most:

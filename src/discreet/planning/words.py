@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
@@ -12,6 +15,8 @@ from discreet.errors import printable
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
 from discreet.planning.targets import FACTOR, Answer, SpreadScenario, Tighter
+from discreet.planning.untold import NOT_TOLD, listed, not_told
+from discreet.recipes.outlook import unlikely
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 from discreet.results.summary import Summary, number
@@ -45,7 +50,7 @@ def methods_summary(plan: NumberPlan) -> Summary:
     what = "predicting the mean" if plan.facts.domain.intercept else "predicting 0"
     unit = coefficient_unit(plan.facts.domain, plan.facts.target, CONSTANT)
     size = f"{number(reference.trivial)} {unit}^2" if unit else number(reference.trivial)
-    first = f"Table: expected MSE over that of {what}, which is {size}."
+    first = f"Table: expected MSE over that of {what}{f', which is {size}' if reference.in_units else ''}."
     first += f" Medians of {plan.draws} simulated tables; 1 is useless."
     title = f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
     return Summary(title, tuple(_facts(plan)), columns, tuple(lines), (first, *plan.advice()))
@@ -60,32 +65,79 @@ def coefficients_summary(plan: NumberPlan, method: str) -> Summary:
     for name in shown:
         place = plan.names.index(name)
         unit = coefficient_unit(plan.facts.domain, plan.facts.target, name)
-        lines.append((name, *(_error(one, place) for one in found), unit))
+        cells = [NOT_TOLD] * len(found) if plan.untold(name) else [_error(one, place) for one in found]
+        lines.append((name, *cells, unit))
     columns = ("", *(f"eps {epsilon:g}" for epsilon in plan.epsilons), "unit")
     notes = [f"Of {method}. Intervals at {100 * plan.promise.level:g} % are about four standard errors wide."]
-    if any(isinstance(one.std_err, Unavailable) for one in found):
-        why = next(one.std_err for one in found if isinstance(one.std_err, Unavailable))
-        notes.append(
-            "In brackets: the root mean squared error of the coefficient, shrinkage included, where fits will give no "
-            f"standard errors. {why.reason}"
-        )
+    notes += [*_untold(plan, names), *_per_sd(plan, found), *_bracketed(plan, found)]
     if len(names) > _LINES:
         notes.append(f"{len(names) - _LINES} more: to_frame({method!r}), or --json.")
     return Summary("Expected standard errors", (), columns, tuple(lines), tuple(notes))
 
 
+def _bracketed(plan: NumberPlan, found: Sequence[Expected]) -> list[str]:
+    """Explain figures in brackets."""
+    why = [one.std_err for one in found if isinstance(one.std_err, Unavailable) and one.std_err.what != NOT_TOLD]
+    if not why or all(plan.untold(name) for name in plan.names):
+        return []
+    return [
+        "In brackets: the root mean squared error of the coefficient, shrinkage included, where fits will give no "
+        f"standard errors. {why[0].reason}"
+    ]
+
+
+def _untold(plan: NumberPlan, names: Sequence[str]) -> list[str]:
+    """Say which guesses standard errors wait for, and what is taken for others."""
+    facts, lines = plan.facts, list[str]()
+    waiting = {name: plan.untold(name) for name in names if plan.untold(name)}
+    if waiting:
+        what = [guess for guess in facts.untold if any(guess in own for own in waiting.values())]
+        why = not_told(what, "Each of them").reason
+        lines.append(f"No standard errors, widths or numbers of rows for {listed(list(waiting))}. {why}")
+    if len(waiting) < len(names) and "r_squared" in facts.untold:
+        lines.append(
+            f"R^2 was not told and is taken as {facts.r_squared:g}: standard errors go as sqrt(1 - R^2), so they are "
+            f"at most {math.sqrt(1 / (1 - facts.r_squared)):.1f} times these."
+        )
+    if len(waiting) < len(names) and "correlation" in facts.untold and len(facts.inputs) > 1:
+        lines.append(
+            f"Correlations were not told: typically {facts.correlation:g} between two features is taken, with standard "
+            f"errors {plan.inflation:.2g} times those of unrelated features. They go as 1/sqrt(1 - r) where other "
+            "features explain a share r of one: tell pairs that are close."
+        )
+    return lines
+
+
+def _per_sd(plan: NumberPlan, found: Sequence[Expected]) -> list[str]:
+    """Tell standard errors in sds, if some are not told in units."""
+    if not any(plan.untold(name) for name in plan.names[1:]):
+        return []
+    typical = {one.epsilon: float(np.nanmedian(one.per_sd)) for one in found if _any(one.per_sd)}
+    if not typical:
+        return []
+    told = ", ".join(f"{number(value)} at epsilon {epsilon:g}" for epsilon, value in sorted(typical.items()))
+    return [f"In sds of {plan.facts.target} for one sd of a feature standard errors are typically {told}."]
+
+
+def _any(values: Any) -> bool:
+    return not isinstance(values, Unavailable) and bool(np.any(np.isfinite(values)))
+
+
 def _error(found: Expected, place: int) -> str:
     if isinstance(found.std_err, Unavailable):
         return f"({number(float(found.rmse[place]))})"
-    return number(float(found.std_err[place]))
+    value = float(found.std_err[place])
+    return "withheld" if math.isnan(value) else number(value)
 
 
 def _facts(plan: NumberPlan) -> list[tuple[str, str]]:
     facts, promise = plan.facts, plan.promise
     date = facts.domain.inputs[facts.target].date
     mean = from_days(round(facts.outcome.mean)) if date else number(facts.outcome.mean)
-    outcome = f"mean {mean}, sd {number(facts.outcome.sd)}"
-    guesses = f"R^2 {facts.r_squared:g}; {facts.target}: {outcome}; features' correlation {facts.correlation:g}"
+    spread = number(facts.outcome.sd) if plan.expected[0].in_units else "not told"
+    taken = {name: " (not told)" if name in facts.untold else "" for name in ("r_squared", "correlation")}
+    guesses = f"R^2 {facts.r_squared:g}{taken['r_squared']}; {facts.target}: mean {mean}, sd {spread}; "
+    guesses += f"features' correlation {facts.correlation:g}{taken['correlation']}"
     found = [
         ("Rows", f"about {facts.rows:,}"),
         ("Promise", f"delta = {promise.delta:g}, {promise.neighbors} neighbours"),
@@ -168,7 +220,7 @@ def _which(plan: NumberPlan) -> str:
 
 
 def _how_good(plan: NumberPlan) -> list[str]:
-    found = [plan.at(epsilon) for epsilon in sorted(plan.epsilons)]
+    found, most = [plan.at(epsilon) for epsilon in sorted(plan.epsilons)], plan.facts.domain.most
     useless = [e.epsilon for e in found if e.vs_trivial > _USELESS]
     free = [e.epsilon for e in found if e.vs_non_private <= _FREE]
     lines = []
@@ -180,17 +232,21 @@ def _how_good(plan: NumberPlan) -> list[str]:
     else:
         last = found[-1]
         lines.append(f"At epsilon {last.epsilon:g} the error is {_times(last.vs_non_private)} that without privacy.")
-    given = [e.epsilon for e in found if not isinstance(e.std_err, Unavailable)]
+    given = [e.epsilon for e in found if not isinstance(e.std_err, Unavailable) or e.std_err.what == NOT_TOLD]
     if not given:
         lines.append("At none of these epsilons will fits give standard errors: the noise is too large for them.")
     elif len(given) < len(found):
         lines.append(f"Fits will give standard errors from epsilon {min(given):g} on.")
-    return lines
+    lacking = [e.epsilon for e in found if e.epsilon not in given and (e.stages or 0) > 1]
+    word = unlikely(len(plan.names), plan.facts.rows, max(lacking), plan.promise.delta, most) if lacking else ""
+    return [*lines, word] if word else lines
 
 
 def _answer(plan: NumberPlan, found: Answer) -> str:
     text = f"For {found.want.words}: "
     if isinstance(found.epsilon, Unavailable):
+        if found.epsilon.what == NOT_TOLD:
+            return f"{text}no answer. {found.epsilon.reason}"
         text += f"no epsilon up to 10 with about {plan.facts.rows:,} rows"
         if all(isinstance(n, Unavailable) for n in found.rows.values()):
             return f"{text}, nor any number of rows. {found.epsilon.reason}"
@@ -210,13 +266,10 @@ def _spread(plan: NumberPlan, found: SpreadScenario) -> str:
     sd = number(math.nan if known is None else known.sd)
     one = f"it is taken as {sd}, a tenth of half the width of its bounds"
     taken = "they are taken as a tenth of half the width of their bounds" if many else one
-    head = f"Nobody guessed {which}, so {taken}"
-    at = f"at epsilon {min(plan.epsilons):g}"
-    if not found.matters:
-        return f"{head}; even {at} that hardly matters to predictions."
     return (
-        f"{head}. The {found.assumed:.2f} {at} would be {found.larger:.2f} with {FACTOR:g} times as much spread, "
-        f"{found.smaller:.2f} with a third: tell what you know, as --about {name}.sd=NUMBER."
+        f"Nobody told {which}: for errors of prediction {taken}. The {found.assumed:.2f} at epsilon "
+        f"{min(plan.epsilons):g} would be {found.larger:.2f} with {FACTOR:g} times as much spread, {found.smaller:.2f} "
+        f"with a third: tell what you know, as --about {name}.sd=NUMBER."
     )
 
 

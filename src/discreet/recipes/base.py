@@ -92,7 +92,16 @@ class AskStage:
     @property
     def words(self) -> str:
         """The statistics, for people."""
-        return StageEvent(0.0, self.coordinates, self.blocks, ()).name
+        return self._event.name
+
+    @property
+    def of_norms(self) -> bool:
+        """Whether it is about nothing but counts of row norms."""
+        return self._event.of_norms
+
+    @property
+    def _event(self) -> StageEvent:
+        return StageEvent(0.0, self.coordinates, self.blocks, ())
 
     def suits(self, event: Event) -> bool:
         """Whether an event is a stage of the same kind with the same statistics."""
@@ -251,6 +260,11 @@ class Recipe:
 
     def check(self) -> None:
         """Refuse a promise that no noise keeps, before anything is charged."""
+
+    @property
+    def outlook(self) -> str:
+        """A word of warning, from public facts, before anything is charged; "" where there is none."""
+        return ""
 
     def extremes(self) -> Iterator[Sequence[Block]]:
         """Blocks with the least and the most noise that the release may have, whatever is decided on the way."""

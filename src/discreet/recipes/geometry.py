@@ -17,45 +17,40 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.values import ReleasedStage
-from discreet.solve.axes import Axes, whitened
+from discreet.recipes.rules import NEWEST, RULES, Rules
+from discreet.solve.axes import Axes, capped, whitened
 from discreet.solve.joint import Joint, joint
 from discreet.solve.location import Location
 from discreet.solve.outcome import shares
 from discreet.statistics.row_norms import RowNormCounts
 
-FEWEST, FEWEST_EACH, MANY, NARROW = 10.0, 0.5, 30.0, 64
-"""Below these values of n mu and n mu/d, release only the mean. From this value of n mu/d^1.5 on, three stages are
-better than two, in tables of at most this many columns; in wider ones a third pass is not worth its time."""
+FEWEST, FEWEST_EACH, NARROW = 10.0, 0.5, 64
+"""Below these values of n mu and n mu/d, release only the mean. In tables of more than this many columns a third stage
+is not worth its time."""
 
 SPHERE = 0.25
-"""Clipping radius of the stages before the last, in units of the typical row norm. It is small, so that nearly all rows
-are scaled to the same norm."""
+"""Smallest clipping radius of a stage, in units of the typical row norm: nearly all rows are scaled to it."""
 
-_REACH, _FAR_REACH = 0.1, 1.0
+_REACH, _FAR_REACH, _SCOUT_REACH = 0.1, 1.0, 8.0
 """Radius of the last stage, in units of the typical row norm: sqrt(_REACH n mu/q^1.5) with two stages; at most
-sqrt(_FAR_REACH n mu/q^1.5) with more."""
+sqrt(_FAR_REACH n mu/q^1.5) with more. That of the stages before is at most _SCOUT_REACH: hardly a row is longer, and
+noise grows with the radius."""
 
-EDGES = tuple(2.0 ** (k / 4) for k in range(17))
-"""Edges of the bins in which row norms are counted before the last of three or more stages, in units of the typical row
-norm."""
-
-_BEYOND, _MOST_BEYOND = 20.0, 0.5
-"""The last radius is chosen so that at most a share 20 q/(n mu) of the rows exceeds it, and never more than half."""
+_MOST_BEYOND = 0.5
+"""Never more than this share of the rows exceeds the last radius."""
 
 _WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
 """Number of candidate half widths for clipping residuals, the ratio of successive ones, and the largest in units of the
 outcome's spread."""
 
-_MOST_WIDTHS, _NARROWEST = 32, 0.4
-"""In the last of three or more stages: maximum number of candidate half widths, and the smallest in units of the
-outcome's spread."""
+_MOST_WIDTHS = 32
+"""Maximum number of candidate half widths in the last of three or more stages."""
 
-_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
-"""At most a share 3 d/(n mu) of the residuals is clipped, and never more than 0.3; a d below 7 counts as 7."""
+_MOST_CLIPPED, _FEW = 0.3, 7
+"""Never more than this share of the residuals is clipped; a number of axes below 7 counts as 7 for it."""
 
-_ROOT_CLIPPED, _ROOT_BEYOND = 0.15, 0.3
-"""In the last of three or more stages it is always allowed to clip a share 0.15/sqrt(n) of the residuals and to shorten
-a share 0.3/sqrt(n) of the rows: the error is small beside the sampling error."""
+_MUCH = 1000.0
+"""From this value of n mu/q^1.5 on, fewer residuals are clipped."""
 
 _NOISE = 2.0
 """A share below this many sds of the noise of its counts is taken as zero."""
@@ -68,7 +63,7 @@ _CLOSE = 1e-6
 """Relative tolerance for recomputed coordinates: processors round differently."""
 
 
-def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
+def number_of_stages(n_mu: float, size: int, *, constant: bool, rules: Rules) -> int:
     """Return the best number of stages; 0 if only the mean is asked for, or can be estimated.
 
     Parameters
@@ -79,16 +74,19 @@ def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
         The number of coefficients, without the levels that the others of their category imply.
     constant : bool
         Whether the intercept is among them.
+    rules : Rules
+        The rules of the release.
 
     Examples
     --------
-    >>> [number_of_stages(n_mu, 8, constant=True) for n_mu in (5.0, 300.0, 3000.0)]
+    >>> from discreet.recipes.rules import RULES
+    >>> [number_of_stages(n_mu, 8, constant=True, rules=RULES[1]) for n_mu in (5.0, 300.0, 3000.0)]
     [0, 2, 3]
-    >>> number_of_stages(20.0, 34, constant=True), number_of_stages(15.0, 34, constant=True)
-    (2, 0)
+    >>> [number_of_stages(n_mu, 34, constant=True, rules=RULES[1]) for n_mu in (20.0, 15.0)]
+    [2, 0]
     """
     few = constant and (n_mu < max(FEWEST, FEWEST_EACH * size) or size == 1)
-    many = n_mu >= MANY * size**1.5 and size <= NARROW
+    many = n_mu >= rules.many * size**1.5 and size <= NARROW
     return 0 if few else 3 if many else 2
 
 
@@ -106,6 +104,10 @@ class StageGeometry:
         The axes of the first stage.
     most : int
         The maximum number of rows that count for one person.
+    rules : Rules
+        The rules of the release.
+    gaps : array, optional
+        How far rows of rare groups lie from the mean, along the columns; see `rare_gaps`.
     """
 
     design: tuple[str, ...]
@@ -113,6 +115,8 @@ class StageGeometry:
     locations: tuple[Location, ...]
     axes: Axes
     most: int = 1
+    rules: Rules = RULES[NEWEST]
+    gaps: Floats | None = None
 
     @property
     def rows(self) -> float:
@@ -124,7 +128,9 @@ class StageGeometry:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def coordinates(self, done: Sequence[ReleasedStage], mu: float, count: int) -> Coordinates:
+    def coordinates(
+        self, done: Sequence[ReleasedStage], mu: float, count: int, norms: ReleasedStage | None = None
+    ) -> Coordinates:
         """Return the coordinates of the next stage.
 
         Parameters
@@ -134,24 +140,40 @@ class StageGeometry:
         mu : float
             The cost of the next stage.
         count : int
-            The total number of stages. With three or more, the one before the last counts row norms.
+            The total number of stages.
+        norms : ReleasedStage, optional
+            The counts of row norms that the last of three or more stages has its radius from.
         """
         axes, left = self._axes(done), count - len(done)
-        typical = math.sqrt(max(axes.known + self.constant, 1.0))
-        reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else SPHERE
-        weight, final = min(1.0, reach), left == 1 and count >= 3
-        widths = [_final_widths(own, weight) if final else _widths(own, weight) for own in self.locations]
-        row_norms = [typical * edge for edge in EDGES] if left == 2 and count >= 3 else []
+        typical, final = self._typical(axes), left == 1 and count >= 3
+        reach = self._reach(norms, mu, axes.P.shape[1], last=left == 1)
+        weight, least = min(1.0, reach), self.rules.narrowest
+        widths = [_final_widths(own, weight, least) if final else _widths(own, weight) for own in self.locations]
+        counted = left == 2 and count >= 3 and not self.rules.norms
+        row_norms = [typical * edge for edge in self.rules.edges] if counted else []
         theta = self.theta(done)
         sizes = reach * typical, widths, row_norms
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, *sizes, self.most)
 
-    def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
-        """Return the last radius in units of the typical row norm, by the row norms counted before, if any."""
+    def norm_coordinates(self, done: Sequence[ReleasedStage]) -> Coordinates:
+        """Return the coordinates of the last stage, with edges between which row norms are counted and no outcome."""
+        axes = self._axes(done)
+        edges = [self._typical(axes) * edge for edge in self.rules.edges]
+        none = np.zeros((len(self.design), 0))
+        return Coordinates.rounded(self.design, (), axes.P, none, edges[0], [], edges, self.most)
+
+    def _typical(self, axes: Axes) -> float:
+        """Return the typical row norm along some axes."""
+        return math.sqrt(max(axes.known + self.constant, 1.0))
+
+    def _reach(self, norms: ReleasedStage | None, mu: float, q: int, *, last: bool) -> float:
+        """Return the radius in units of the typical row norm; that of the last stage by counts of row norms, if any."""
         n_mu = self.rows * mu / self.most
-        if len(done) < 2:
-            return max(SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
-        return far_reach(done[-1], self.rows, mu / self.most)
+        if norms is not None:
+            return far_reach(norms, self.rows, mu / self.most, self.rules)
+        reach = math.sqrt(_REACH * n_mu / q**1.5)
+        scout = min(reach, self.rules.scout * (n_mu / q**1.5) ** 0.25, _SCOUT_REACH)
+        return max(SPHERE, reach if last else scout)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """Return the coefficients estimated so far, a column for each outcome."""
@@ -165,7 +187,8 @@ class StageGeometry:
     def posterior(self, done: Sequence[ReleasedStage], target: str) -> Joint:
         """Return the posterior of one outcome's coefficients given all stages so far."""
         location = self.locations[self.targets.index(target)]
-        return joint(done, target, location, max(self.axes.known, 1.0), constant=self.constant)
+        size, doubt = max(self.axes.known, 1.0), self.rules.doubt
+        return joint(done, target, location, size, constant=self.constant, doubt=doubt)
 
     def chosen(
         self, counts: Mapping[str, Floats], sd: float, *, coordinates: Coordinates, mu: float, final: bool
@@ -182,8 +205,10 @@ class StageGeometry:
             Whether it is the last of three or more stages.
         """
         size = max(len(coordinates.axes), _FEW)
-        least = _ROOT_CLIPPED / math.sqrt(self.rows) if final else 0.0
-        most = min(_MOST_CLIPPED, max(_CLIPPED * size * self.most / (self.rows * mu), least))
+        least = self.rules.root_clipped / math.sqrt(self.rows) if final else 0.0
+        n_mu = self.rows * mu / self.most
+        clipped = self.rules.clipped * size / n_mu * min(1.0, _MUCH * size**1.5 / n_mu) ** self.rules.clipped_power
+        most = min(_MOST_CLIPPED, max(clipped, least))
         return [
             quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
         ]
@@ -199,26 +224,32 @@ class StageGeometry:
 
     def _axes(self, done: Sequence[ReleasedStage]) -> Axes:
         if not done:
-            return self.axes
+            return self._capped(self.axes)
         stage = done[-1]
         P, gram, sd = stage.event.coordinates.P.floats, stage.gram, stage.sd("gram")
-        return whitened(P, gram, sd, constant=self.constant)
+        return self._capped(whitened(P, gram, sd, constant=self.constant))
+
+    def _capped(self, axes: Axes) -> Axes:
+        """Return the axes with rows of rare groups not much further out than others."""
+        return axes if self.gaps is None else capped(axes, self.gaps, self._typical(axes))
 
 
-def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
+def far_reach(norms: ReleasedStage, rows: float, mu: float, rules: Rules) -> float:
     """Return a radius in units of the typical row norm that few rows exceed, from the row norms counted in a stage.
 
     Parameters
     ----------
-    before : ReleasedStage
+    norms : ReleasedStage
         The stage.
     rows, mu : float
         The number of rows, and the cost of the release that uses the radius.
+    rules : Rules
+        The rules of the release.
     """
-    own, q = before.event.coordinates, len(before.event.coordinates.axes)
-    most = max(_BEYOND * q / (rows * mu), _ROOT_BEYOND / math.sqrt(rows))
-    place = quiet_place(before.row_norms, min(_MOST_BEYOND, most), before.sd(RowNormCounts.name))
-    edge = own.row_norms[place] * SPHERE / own.radius
+    own, q = norms.event.coordinates, len(norms.event.coordinates.axes)
+    most = max(rules.beyond * q / (rows * mu), rules.root_beyond / math.sqrt(rows))
+    place = quiet_place(norms.row_norms, min(_MOST_BEYOND, most), norms.sd(RowNormCounts.name))
+    edge = own.row_norms[place] / own.row_norms[0] * rules.edges[0]
     return max(SPHERE, min(math.sqrt(_FAR_REACH * rows * mu / q**1.5), edge))
 
 
@@ -229,10 +260,10 @@ def _widths(location: Location, weight: float) -> list[float]:
     return [weight * widest * _STEP**-k for k in reversed(range(_WIDTHS))]
 
 
-def _final_widths(location: Location, weight: float) -> list[float]:
+def _final_widths(location: Location, weight: float, narrowest: float) -> list[float]:
     """Return candidate half widths of the last stage: powers of sqrt(2), whatever the noise, up to the largest."""
     top = math.floor(2 * math.log2(weight)) + 2
-    least = math.floor(2 * math.log2(_NARROWEST * weight * (location.spread or 1.0)))
+    least = math.floor(2 * math.log2(narrowest * weight * (location.spread or 1.0)))
     return [2.0 ** (k / 2) for k in range(max(least, top - _MOST_WIDTHS + 1), top + 1)]
 
 

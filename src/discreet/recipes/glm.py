@@ -19,6 +19,7 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.levels import level_places
 from discreet.families import Family, Link, Loss, family_of
 from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ROTATED_SIZE, Calibration, ObjectiveEvent
@@ -42,8 +43,10 @@ from discreet.recipes.glm_geometry import (
     residual_widths,
 )
 from discreet.recipes.prior import Prior, prior
+from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
+from discreet.solve.axes import rare_gaps
 from discreet.solve.newton import WeightedPenalty
 from discreet.solve.sizes import count_law, count_span
 from discreet.statistics.scores import ScoreProducts
@@ -134,6 +137,8 @@ class Glm(StagedRecipe):
     covariance : {"auto", "robust", "classical"}
         Whether standard errors hold where the model does not describe the variances. "auto" has none of classes where
         the table is wide.
+    rules : int
+        The version of the rules; see `recipes.rules`.
     listed_scale : float, optional
         The noise of the objectives that a file lists. Accounting checks that it is the least that keeps the promise, so
         it need not be searched for again.
@@ -142,6 +147,7 @@ class Glm(StagedRecipe):
     predictors: Predictors
     stages: Stages = "auto"
     covariance: Covariance = "auto"
+    rules: int = NEWEST
     listed_scale: float | None = None
 
     name: ClassVar[str] = "perturbed objectives in stages"
@@ -176,7 +182,10 @@ class Glm(StagedRecipe):
         alone = spending.left() if last else spending.share(both)
         mu = spending.share(shares["columns"]) if three else alone
         axes = yield from column_axes(spending, own.design, n, mu)
-        geometry = ModelGeometry(own.design, n, facts.mu, axes, counts=scale is not None)
+        gaps = None
+        if self._rules.capped and own.design[0] == CONSTANT:
+            gaps = rare_gaps(axes, level_places(facts.domain, own.design))
+        geometry = ModelGeometry(own.design, n, facts.mu, axes, counts=scale is not None, gaps=gaps)
         lead = Lead(own.outcomes[0], facts.domain.map(own.outcomes[0])) if own.led else None
         if three:
             split = budget.COLUMN_PRODUCTS if lead is None else budget.COLUMN_PRODUCTS_WITH_CLASS

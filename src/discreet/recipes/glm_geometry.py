@@ -12,13 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.values import ReleasedStage
-from discreet.recipes.geometry import EDGES, SPHERE, far_reach
-from discreet.solve.axes import Axes, softened, whitened
+from discreet.recipes.geometry import SPHERE, far_reach
+from discreet.recipes.rules import RULES
+from discreet.solve.axes import Axes, capped, softened, whitened
 from discreet.solve.location import BinCounts
 from discreet.solve.sizes import count_law
+
+_RULES = RULES[1]
+"""The rules by which radii are chosen from row norms."""
 
 _ENOUGH = 1.5
 """From this value of n mu/q^1.5 on, products of the columns are worth their cost."""
@@ -149,6 +154,8 @@ class ModelGeometry:
     counts : bool
         Whether the outcome is a count. Its model takes a further step and has standard errors, from fewer rows on if
         noise is small where most rows are.
+    gaps : array, optional
+        How far rows of rare groups lie from the mean, along the columns; see `rare_gaps`.
     """
 
     design: tuple[str, ...]
@@ -156,6 +163,7 @@ class ModelGeometry:
     mu: float
     axes: Axes
     counts: bool
+    gaps: Floats | None = None
 
     @property
     def constant(self) -> bool:
@@ -167,24 +175,33 @@ class ModelGeometry:
 
         Every row is scaled to the same norm.
         """
-        typical = self._typical(self.axes)
+        axes = self._capped(self.axes)
+        typical = self._typical(axes)
         names, widths, theta = [], [], np.zeros((len(self.design), int(lead is not None)))
         if lead is not None:
             centre, half = lead.units
             names, widths, theta[0] = [lead.name], [[_LARGE_WEIGHT / 2 / half]], (0.5 - centre) / half
-        row_norms = [typical * edge for edge in EDGES[::2]]
-        return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, row_norms)
+        row_norms = [typical * edge for edge in _RULES.edges[::2]]
+        return Coordinates.rounded(self.design, names, axes.P, theta, SPHERE * typical, widths, row_norms)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
         """Return the coordinates of the model, whitened by the first stage; without one, along the columns."""
         if stage is None:
-            axes = softened(self.axes, constant=self.constant)
+            axes = self._capped(softened(self.axes, constant=self.constant))
             return self._coordinates(axes, self._typical(axes))
         P = stage.event.coordinates.P.floats
         least = 0.0 if self.counts else _LEAST
-        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=least)
+        axes = self._capped(whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=least))
         typical = self._typical(axes) if self.counts else math.sqrt(len(self.design))
-        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * typical)
+        return self._coordinates(axes, self.reach(stage) * typical)
+
+    def _capped(self, axes: Axes) -> Axes:
+        """Return the axes with rows of rare groups not much further out than others."""
+        return axes if self.gaps is None else capped(axes, self.gaps, self._typical(axes))
+
+    def reach(self, stage: ReleasedStage) -> float:
+        """Return the radius of the model in units of the typical row norm, from the row norms of the first stage."""
+        return far_reach(stage, self.rows, self.mu, _RULES)
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.levels import model_design
+from discreet.domain.levels import level_places, model_design
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
@@ -24,9 +24,12 @@ from discreet.recipes import budget
 from discreet.recipes.base import Facts, Spending, Steps
 from discreet.recipes.geometry import NARROW, StageGeometry, as_declared, mean_alone, number_of_stages
 from discreet.recipes.noise import StatisticRequest, calibrate
+from discreet.recipes.outlook import unlikely
+from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
-from discreet.solve.location import Location, locate, next_span, rows_of
+from discreet.solve.axes import rare_gaps
+from discreet.solve.location import WHOLE, Location, locate, locate_level, next_span, rows_of
 from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
@@ -57,12 +60,15 @@ class Linear(StagedRecipe):
     covariance : {"auto", "robust", "classical"}
         "classical" leaves out the score products that robust standard errors need, and so does "auto" for wide tables;
         the mean alone has none either.
+    rules : int
+        The version of the rules; see `recipes.rules`.
     """
 
     design: tuple[str, ...]
     targets: tuple[str, ...]
     stages: Stages = "auto"
     covariance: Covariance = "auto"
+    rules: int = NEWEST
 
     name: ClassVar[str] = "stages"
 
@@ -72,13 +78,25 @@ class Linear(StagedRecipe):
         geometry, count, weights = yield from self.start(spending)
         done: list[ReleasedStage] = []
         for k, weight in enumerate(weights, start=1):
-            mu, last = spending.left(weight), k == len(weights)
-            coordinates = geometry.coordinates(done, mu, len(weights))
-            shares = self._shares(geometry, coordinates, mu, count, last=last, final=last and k >= 3)
-            choose = partial(geometry.chosen, coordinates=coordinates, mu=mu, final=last and k >= 3)
+            last, norms = k == len(weights), None
+            final = last and k >= 3
+            if final:
+                norms = done[-1] if not self._rules.norms else (yield from self._norms(spending, geometry, done))
+            mu = spending.left(weight)
+            coordinates = geometry.coordinates(done, mu, len(weights), norms)
+            shares = self._shares(geometry, coordinates, mu, count, last=last, final=final)
+            choose = partial(geometry.chosen, coordinates=coordinates, mu=mu, final=final)
             stage = yield from spending.stage(coordinates, shares, mu, choose, geometry.radii)
             done.append(stage)
         return geometry
+
+    def _norms(
+        self, spending: Spending, geometry: StageGeometry, done: Sequence[ReleasedStage]
+    ) -> Steps[ReleasedStage]:
+        """Count the row norms in the axes of the last stage."""
+        coordinates, mu = geometry.norm_coordinates(done), spending.left(self._rules.norms)
+        norms = yield from spending.stage(coordinates, {RowNormCounts.name: 1.0}, mu)
+        return norms
 
     def start(self, spending: Spending) -> Steps[Start]:
         """Find the number of rows, where each outcome lies, and axes along the columns."""
@@ -93,7 +111,10 @@ class Linear(StagedRecipe):
             axes = as_declared(self.design) if ball else mean_alone(self.design)
         else:
             axes = yield from column_axes(spending, self.design, n, spending.left(weights.pop(0)))
-        geometry = StageGeometry(self.design, self.targets, tuple(locations), axes, domain.most)
+        gaps = None
+        if self._rules.capped and self.constant and count > 0 and not ball:
+            gaps = rare_gaps(axes, level_places(domain, self.design))
+        geometry = StageGeometry(self.design, self.targets, tuple(locations), axes, domain.most, self._rules, gaps)
         return Start(geometry, count, weights)
 
     def _located(self, spending: Spending) -> Steps[list[Location]]:
@@ -111,11 +132,15 @@ class Linear(StagedRecipe):
         share = min(max(numerator / (guess * mu), least), most) / 2
         first = yield from outcome_counts(spending, self.targets, [None] * m, share)
         known = [rows or rows_of(counts) for counts in first]
-        pairs = zip(first, known, strict=True)
-        spans = [next_span(counts, own, centred=self.constant) for counts, own in pairs]
+        levels = [self.constant and _is_level(facts.domain, name) for name in self.targets]
+        pairs = zip(first, known, levels, strict=True)
+        spans = [WHOLE if level else next_span(counts, own, centred=self.constant) for counts, own, level in pairs]
         second = yield from outcome_counts(spending, self.targets, spans, share)
-        found = zip(first, second, known, strict=True)
-        return [locate([whole, part], own, centred=self.constant) for whole, part, own in found]
+        found = zip(first, second, known, levels, strict=True)
+        return [
+            locate_level([whole, part], own) if level else locate([whole, part], own, centred=self.constant)
+            for whole, part, own, level in found
+        ]
 
     @property
     def constant(self) -> bool:
@@ -130,7 +155,7 @@ class Linear(StagedRecipe):
     def _count(self, n: float) -> int:
         if self.stages == "auto" or self.design == (CONSTANT,):
             n_mu = n * self.facts.mu / self.facts.domain.most
-            return number_of_stages(n_mu, self.size, constant=self.constant)
+            return number_of_stages(n_mu, self.size, constant=self.constant, rules=self._rules)
         return self.stages
 
     def _shares(
@@ -141,7 +166,7 @@ class Linear(StagedRecipe):
         The last stage has score products, unless its standard errors are classical; with them, U'U of a single outcome
         is that of the rows whose residuals are not clipped.
         """
-        split = budget.LAST_STAGE if final else budget.STAGE
+        split = self._rules.last_stage if final else budget.STAGE
         if coordinates.row_norms:
             split = _beside(split, RowNormCounts.name, budget.ROW_NORMS)
         signal = geometry.rows * (mu / geometry.most) ** 2 / len(coordinates.axes)
@@ -164,6 +189,14 @@ class Linear(StagedRecipe):
     # ---------------------------------------------------------------- as drivers need it
 
     @property
+    def outlook(self) -> str:
+        """That no interval is likely, where the number of rows was declared."""
+        facts, promise = self.facts, self.facts.promise
+        if facts.rows is None:
+            return ""
+        return unlikely(self.size, facts.rows, promise.epsilon, promise.delta, facts.domain.most)
+
+    @property
     def histograms(self) -> tuple[str, ...]:
         """All outcomes."""
         return self.targets
@@ -180,7 +213,7 @@ class Linear(StagedRecipe):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists stages of a linear model."""
-        own = [event.coordinates for event in of_kind(StageEvent, events)]
+        own = [event.coordinates for event in _stages(events)]
         if not own:
             return None
         if (told := stage_options(options, budget.MOST_STAGES)) is None:
@@ -189,12 +222,22 @@ class Linear(StagedRecipe):
 
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with as many stages as are listed, and score products if they are listed."""
-        stages = of_kind(StageEvent, events)
+        stages = _stages(events)
         mean = len(stages) == 1 and len(stages[0].coordinates.axes) == 1
         robust = any(block.statistic == ScoreProducts.name for block in stages[-1].blocks)
         count = (0 if mean else len(stages)) if self.stages == "auto" else self.stages
         covariance = ("robust" if robust else "classical") if self.covariance == "auto" else self.covariance
         return replace(self, stages=count, covariance=covariance)
+
+
+def _stages(events: Sequence[Event]) -> list[StageEvent]:
+    """Return the stages that are listed, without counts of row norms alone."""
+    return [event for event in of_kind(StageEvent, events) if not event.of_norms]
+
+
+def _is_level(domain: Domain, outcome: str) -> bool:
+    """Whether an outcome is a level of a category, and so 0 or 1."""
+    return domain.columns[domain.column_of[outcome]].is_indicator
 
 
 def in_ball(domain: Domain, design: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The options that recipes in stages share: the number of stages, and the kind of standard errors."""
+"""The options that recipes in stages share: the number of stages, the kind of standard errors, and the rules."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 from discreet.privacy.events.base import Event
 from discreet.recipes.base import Recipe
+from discreet.recipes.rules import RULES, Rules
 
 Stages = int | Literal["auto"]
 Covariance = Literal["auto", "robust", "classical"]
@@ -19,11 +20,17 @@ class StagedRecipe(Recipe):
 
     stages: Stages
     covariance: Covariance
+    rules: int
 
     @property
     def options(self) -> dict[str, Any]:
-        """The number of stages and the kind of standard errors that were asked for."""
-        return {"stages": self.stages, "covariance": self.covariance}
+        """The number of stages, the kind of standard errors, and the version of the rules; 1 if there is none."""
+        asked = {"stages": self.stages, "covariance": self.covariance}
+        return asked | ({"rules": self.rules} if self.rules > 1 else {})
+
+    @property
+    def _rules(self) -> Rules:
+        return RULES[self.rules]
 
     def guesses(self, events: Sequence[Event]) -> list[Self]:
         """Return recipes with the default, or the listed value, of each option."""
@@ -33,8 +40,10 @@ class StagedRecipe(Recipe):
         return [replace(self, **own) for own in options]
 
 
-def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covariance] | None:
-    """Return the number of stages and the kind of standard errors in a certificate; None if they are neither."""
+def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covariance, int] | None:
+    """Return the number of stages, the kind of standard errors and the rules of a certificate; None if unknown."""
     stages, covariance = options.get("stages", "auto"), options.get("covariance", "auto")
     known = stages == "auto" or (type(stages) is int and 2 <= stages <= most)
-    return (stages, covariance) if known and covariance in COVARIANCES else None
+    rules = options.get("rules", 1)
+    known = known and covariance in COVARIANCES and type(rules) is int and rules in RULES
+    return (stages, covariance, rules) if known else None

@@ -43,9 +43,9 @@ from discreet.released.contradictions import contradictions, unpaid
 
 Kind = TypeVar("Kind", bound=Event)
 
-VERSIONS = (1, 2, 3, 4, 5)
+VERSIONS = (1, 2, 3, 4, 5, 6)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
-functions of columns, 5 persons and weights."""
+functions of columns, 5 persons and weights, 6 rules of a release in stages by version."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ _OPTIONS = ClosedFields(
     name=TEXT,
     stages=either(whole(2), choice("auto"))(absent=None),
     covariance=choice(Covariance)(absent=None),
+    rules=whole(2)("The version of the rules of a linear release in stages; 1 if there is none.", absent=None, since=6),
     shares=by_name(FROM_0)(absent=None),
 )
 _RECIPE = FieldKind(
@@ -210,7 +211,8 @@ class Certificate(FileRecord):
     def format_version(self) -> int:
         """The oldest version of files that can hold the certificate, so that older programs can read it."""
         events = (event.format_version for event in self.events)
-        return max([self.FIELDS.version(self), self.domain.format_version, *events])
+        options = (_OPTIONS.rows[key].since for key in self.recipe or () if key in _OPTIONS.rows)
+        return max([self.FIELDS.version(self), self.domain.format_version, *events, *options])
 
     FIELDS = Fields(
         "certificate",

@@ -24,7 +24,7 @@ from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.inclusion import Likelihood
 from discreet.solve.joint import Joint
 from discreet.solve.noise_aware import Posterior, noise_aware, posterior
-from discreet.solve.tails import tail
+from discreet.solve.tails import charge
 from discreet.statistics.scores import ScoreProducts
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     if released.stages:
-        return staged_equations(domain, released.stages, design, y, released.geometry.rows)
+        return staged_equations(domain, released.stages, released.norms, design, y, released.geometry.rows)
     gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
@@ -72,7 +72,12 @@ def normal_equations(
 
 
 def staged_equations(
-    domain: Domain, stages: Sequence[ReleasedStage], design: Sequence[str], targets: Sequence[str], rows: float
+    domain: Domain,
+    stages: Sequence[ReleasedStage],
+    norms: ReleasedStage | None,
+    design: Sequence[str],
+    targets: Sequence[str],
+    rows: float,
 ) -> NormalEquations:
     """Return the equations of the weighted rows of the last stage, for all of its regressors or some of them.
 
@@ -106,7 +111,8 @@ def staged_equations(
         s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((B.T @ theta) ** 2, axis=0))
     S = (S + S.T) / 2
     e = NormalEquations(tuple(design), tuple(targets), S, V, squares, s_xx, s_V, s_yy, n, L=L)
-    e = replace(e, tails=np.array([tail(stages, name, rows) for name in targets]))
+    cuts, tails = np.array([charge(stages, norms, name, rows) for name in targets]).T
+    e = replace(e, cuts=cuts, tails=tails)
     if not whole:
         return e
     if not stage.holds(ScoreProducts.name):

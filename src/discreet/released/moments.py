@@ -30,6 +30,7 @@ from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
+from discreet.statistics.row_norms import RowNormCounts
 
 _FIELDS = DocumentFields(
     "release", "Noisy statistics that models are fitted to.", VERSIONS, certificate=record(Certificate), values=VALUES
@@ -93,7 +94,17 @@ class ReleasedMoments:
 
     @cached_property
     def stages(self) -> tuple[ReleasedStage, ...]:
-        """The released stages."""
+        """The released stages, without counts of row norms alone."""
+        return tuple(stage for stage in self._staged if not stage.event.of_norms)
+
+    @cached_property
+    def norms(self) -> ReleasedStage | None:
+        """The stage that counted row norms for the last one, if any did."""
+        counted = [stage for stage in self._staged if stage.holds(RowNormCounts.name)]
+        return counted[-1] if counted else None
+
+    @cached_property
+    def _staged(self) -> tuple[ReleasedStage, ...]:
         return tuple(ReleasedStage(event, values) for event, values in self.parts if isinstance(event, StageEvent))
 
     @cached_property
@@ -141,15 +152,19 @@ class ReleasedMoments:
 
         With weights, it is the sum of the weights in units of the largest.
         """
+        return self.rows_and_noise()[0]
+
+    def rows_and_noise(self) -> tuple[float, float | None]:
+        """Return the number of rows and the sd of its noise: 0 if it was declared, None if it is not known."""
         if (declared := self.certificate.counted_rows) is not None:
-            return float(declared)
+            return float(declared), 0.0
         told = [(block.kind.counted, block.kind.rows_told(block, array)) for block, array in self.arrays.items()]
         for counted in (False, True):  # counts have the noise of all bins
-            if found := [own[0] for kind, own in told if own is not None and kind == counted]:
-                return max(found[0], 1.0)
+            if found := [own for kind, own in told if own is not None and kind == counted]:
+                return max(found[0][0], 1.0), found[0][1]
         gram = self.value("gram")
         names = next(block.rows for block in self.blocks if block.statistic == "gram")
-        return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0)
+        return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0), None
 
     def unclip(self, target: str) -> Unclip | None:
         """Return the correction for clipping, in units of the declared mapped outcome; None if it was not narrowed."""
@@ -193,7 +208,7 @@ class ReleasedMoments:
 
     def check_values(self) -> None:
         """Refuse values that do not fit the certificate's blocks, or are on another grid than that of their noise."""
-        _ = self.arrays, [stage.arrays for stage in self.stages]
+        _ = self.arrays, [stage.arrays for stage in self._staged]
         held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
         if any([part.exponent for part in parts] != [power for _, power in block.noise] for block, parts in held):
             raise ValueError("the grid does not fit the noise")
@@ -252,15 +267,16 @@ class ReleasedMoments:
         """The geometry of the stages, from the released values."""
         if not self.stages:
             raise NotReleasedError("This release has no stages.")
-        recipe = Linear.listed(self.certificate.facts, self.certificate.events, {})
-        assert recipe is not None
+        recipe = Linear.listed(self.certificate.facts, self.certificate.events, self.certificate.recipe or {})
+        if recipe is None:
+            raise NotReleasedError("This release follows rules that this version of discreet does not know.")
         recipe = recipe.outlined(self.certificate.events)
         return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
 
     @cached_property
     def found(self) -> PilotFacts | None:
         """The coordinates and the prior of a model of classes or counts; None without stages."""
-        recipe = Glm.listed(self.certificate.facts, self.certificate.events, {})
+        recipe = Glm.listed(self.certificate.facts, self.certificate.events, self.certificate.recipe or {})
         if recipe is None:
             return None
         recipe = recipe.outlined(self.certificate.events)

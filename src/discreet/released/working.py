@@ -20,15 +20,20 @@ from discreet.errors import NotReleasedError
 from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.values import ReleasedStage
+from discreet.recipes.geometry import SPHERE
 from discreet.recipes.prior import CURVATURE, Prior
 from discreet.released.moments import ReleasedMoments
 from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.noise_aware import denoise
+from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean effect of a clipped residual in one direction, in units of b; and the number that counts may hide, in sds of
 their noise."""
+
+_BENT = 0.2
+"""The mean effect of a far row in one direction, in units of its norm and of its residual's sd, as in `solve.tails`."""
 
 _SIZES = {0.03: 1 / 7, 1.0: 6 / 7}
 """Factors on the expected variances of slopes, with their probabilities."""
@@ -106,6 +111,36 @@ def clipped_push(released: ReleasedMoments) -> float:
     beyond = stage.counts(name)[place + 1 :]
     clipped = max(float(beyond.sum()), _UNSEEN * stage.sd("counts", name) * math.sqrt(len(beyond)))
     return (_CUT * b * clipped) ** 2 / (released.rows() * typical_curvature(released))
+
+
+def shortened_push(released: ReleasedMoments) -> float:
+    """Return t, such that far rows, which count less, would move a'theta by at most about sqrt(t a'G a), as there.
+
+    Products of the columns count row norms. Without them any row may have been shortened.
+    """
+    stage, n = model_stage(released), released.rows()
+    if stage is None or released.found is None:
+        return 0.0
+    columns = [one for one in released.stages if one is not stage and one.event.coordinates.row_norms]
+    rows, reach = n, 1.0
+    if columns:
+        before, own = columns[-1], columns[-1].event.coordinates
+        reach = released.found.geometry.reach(before)
+        beyond = before.row_norms[int(np.sum(np.array(own.row_norms) * SPHERE / own.radius < 1.01 * reach)) :]
+        hidden = _UNSEEN * before.sd(RowNormCounts.name) * math.sqrt(len(beyond))
+        rows = min(max(float(beyond.sum()), hidden), n)
+    return _dispersion(stage) * (_BENT * reach * rows) ** 2 / n
+
+
+def _dispersion(stage: ReleasedStage) -> float:
+    """Return the variance of residuals over the one that the model implies, at least 1, as far as it was released."""
+    if not stage.holds(ScoreProducts.name):
+        return 1.0
+    own, (b,) = stage.event.coordinates, stage.event.widths
+    assert isinstance(own, ModelCoordinates)
+    (name,) = own.outcomes
+    implied = own.largest_slope * max(float(np.trace(stage.information(name))), stage.sd("information"))
+    return max(b**2 * float(np.trace(stage.score_products(name))) / implied, 1.0)
 
 
 def _gamma(own: ModelCoordinates) -> Floats:

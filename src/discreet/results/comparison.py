@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
+from discreet.results.estimands import Estimand
 from discreet.results.inference import JointInference
 from discreet.results.numbers import json_ready
 from discreet.results.released_model import ReleasedModel
@@ -39,6 +40,10 @@ OTHER_FIT = Unavailable(
     "the declared bounds, in the other far rows and far residuals count less. Choose the same for both: "
     "results.about('declared').",
 )
+_ABOUT: dict[Estimand, str] = {
+    "declared": "Intervals of both are about the fit to the whole table, with every column clipped to its bounds.",
+    "bounded": "Intervals of both are about bounded fits, in which rows far from the others count less.",
+}
 UNKNOWN_RELEASE = Unavailable(
     "not available", "A model was saved by an older version, so it is not known whether both come from one release."
 )
@@ -86,7 +91,7 @@ class Comparison(Summarised):
 
     @property
     def difference(self) -> Series | Unavailable:
-        """B - A of the shared coefficients: of the debiased ones, or of the models' own where both have no others."""
+        """B - A of the shared coefficients: of the estimates that intervals belong to, where both models have them."""
         return _as_series("difference", self.differences)
 
     @property
@@ -109,8 +114,10 @@ class Comparison(Summarised):
         if self.a.link != self.b.link:
             return Unavailable("not available", "The models are of different kinds, with coefficients of other things.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
-            return Unavailable("not available", "Only one of the models has debiased coefficients.")
-        a, b = _estimates(self.a), _estimates(self.b)
+            return Unavailable(
+                "not available", "Only one of the models has intervals, so their estimates differ in kind."
+            )
+        a, b = self.a.coefficients, self.b.coefficients
         return {name: b[name] - a[name] for name in self.shared}
 
     @property
@@ -239,7 +246,8 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     Parameters
     ----------
     a, b : Results, released models, or fitted estimators
-        From the same release or from different ones.
+        From the same release or from different ones. If their intervals are about different fits to the population,
+        both get those about least squares under the declared bounds.
     names : two str
         Their names.
 
@@ -259,10 +267,23 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     two = not isinstance(names, str) and len(names) == 2 and all(isinstance(name, str) and name for name in names)
     if not two or len({*names}) < 2:
         raise ParameterError("names must be two different texts, for example ('2024', '2025').")
-    return Comparison(pair[0], pair[1], (names[0], names[1]))
+    return _about_one_fit(Comparison(pair[0], pair[1], (names[0], names[1])))
 
 
-def _estimands(pair: Comparison) -> set[str]:
+def _about_one_fit(pair: Comparison) -> Comparison:
+    """Return models whose intervals are about the same fit: least squares where they differ and both have it."""
+    if len(_estimands(pair)) < 2:
+        return pair
+    both = all(fitted.family.linear or _is_charged(fitted) for _, fitted in pair.models)
+    estimand: Estimand = "declared" if both else "bounded"
+    return replace(pair, a=pair.a.about(estimand), b=pair.b.about(estimand))
+
+
+def _is_charged(fitted: Results) -> bool:
+    return not isinstance(fitted.inference, Unavailable) and fitted.inference.charged
+
+
+def _estimands(pair: Comparison) -> set[Estimand]:
     """Return the estimands that the intervals are about."""
     found = [fitted.joint for _, fitted in pair.models]
     return {own.estimand for own in found if isinstance(own, JointInference)}
@@ -270,12 +291,6 @@ def _estimands(pair: Comparison) -> set[str]:
 
 def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Unavailable:
     return found if isinstance(found, Unavailable) else series(name, found, found.values())
-
-
-def _estimates(fitted: Results) -> dict[str, float]:
-    """The debiased coefficients, or the model's own where those are not available."""
-    debiased = fitted.known("estimate")
-    return fitted.coefficients if isinstance(debiased, Unavailable) else debiased
 
 
 def _degrees(fitted: Results, name: str) -> float:
@@ -316,7 +331,7 @@ def _bounds(pair: Comparison) -> list[str]:
 
 
 def _values(pair: Comparison, level: float) -> list[Any]:
-    of_a, of_b = ((_estimates(fitted), fitted.intervals(level)) for _, fitted in pair.models)
+    of_a, of_b = ((fitted.coefficients, fitted.intervals(level)) for _, fitted in pair.models)
     return [*of_a, *of_b, pair.differences, pair.errors, pair.intervals(level)]
 
 
@@ -340,10 +355,9 @@ def _facts(pair: Comparison) -> list[tuple[str, str]]:
 
 
 def _notes(pair: Comparison, level: float) -> list[str]:
-    kinds = ["coef" if isinstance(fitted.inference, Unavailable) else "debiased" for _, fitted in pair.models]
-    each = " and ".join(f"{kind} of {name}" for kind, name in zip(kinds, pair.names, strict=True))
-    shown = kinds[0] if kinds[0] == kinds[1] else each
-    notes = [f"Shown: {shown}, as each model's own summary explains."]
+    notes = ["Shown: the estimates of each model, as its own summary explains."]
+    if len(found := _estimands(pair)) == 1:
+        notes += [_ABOUT[own] for own in found if any(_is_charged(fitted) for _, fitted in pair.models)]
     for name, fitted in pair.models:
         interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):

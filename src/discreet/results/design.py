@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder
+from discreet.domain.encoding import Encoder, clipped
 from discreet.domain.kinds.base import Column
 from discreet.domain.value_types import NUMBERS
 from discreet.domain.values import predicting, read_column
 from discreet.errors import DataError
 
 
-def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
+def design_matrix(X: Any, domain: Domain, names: Sequence[str], *, clip: bool = True) -> Floats:
     """One column for each regressor, in the user's units.
 
     `X`: the features by name; or a matrix, or a table, that has one column for each of `names` already.
+    `clip`: whether columns are clipped to their declared bounds, as those of a fit are.
 
     Examples
     --------
@@ -34,10 +35,10 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
     if table is not None and names and ready and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
     with predicting():
-        matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
+        matrix = _matrix(X, names) if table is None else _encoded(table, domain, names, clip=clip)
     if not np.isfinite(matrix).all():
         raise DataError("X holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-    return matrix
+    return clipped(matrix, domain, names) if clip else matrix
 
 
 def as_table(X: Any) -> pa.Table | None:
@@ -50,7 +51,7 @@ def as_table(X: Any) -> pa.Table | None:
         raise DataError("X cannot be read: a column holds entries of several kinds, or is of another length.") from None
 
 
-def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
+def _encoded(table: pa.Table, domain: Domain, names: Sequence[str], *, clip: bool) -> Floats:
     places = domain.indices(names)
     used = domain.select(dict.fromkeys(domain.entries[i].column for i in places)) if places else None
     if used is None:
@@ -59,7 +60,7 @@ def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
         if table.column_names.count(name) != 1:
             raise DataError(f"X must have a column {name!r}, once. The model uses: {', '.join(used.inputs)}.")
     values = read_columns(table, used.inputs)
-    encoder = Encoder(used, clip=False)
+    encoder = Encoder(used, clip=clip)
     A = encoder.empty(table.num_rows)
     for name in used.columns:
         encoder.write(name, values, A)

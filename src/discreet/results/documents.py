@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.core.field_kinds import (
     ANYTHING,
+    FROM_0,
     MATRIX,
     NAMES,
     NUMBER,
@@ -27,6 +28,7 @@ from discreet.core.placeholders import Later, Unavailable
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.families import FAMILIES, Family
 from discreet.families.coordinates import ModelCoordinates
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.values import VALUES, GridValues
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
@@ -49,6 +51,7 @@ _CLASS = FieldKind({"type": ["string", "number", "boolean"]})
 _RELEASE = TEXT(
     "The sha256 of the release that the model was fitted to; empty where it is not known.", absent="", old=True
 )
+_ROWS_SD = FROM_0("The sd of the noise in rows, 0 if they were declared; missing where it is not known.", absent=None)
 RESULTS = DocumentFields(
     "results",
     "A fitted linear model.",
@@ -60,6 +63,7 @@ RESULTS = DocumentFields(
     coef=VECTOR("Slopes in the user's units, in the order of names."),
     intercept=NUMBER,
     rows=maybe(NUMBER)("The number of rows, if the release contains it.", absent=None, old=True),
+    rows_sd=_ROWS_SD,
     release=_RELEASE,
     remarks=TEXTS(absent=()),
     inference=_INFERENCE(absent=None, old=True),
@@ -95,6 +99,7 @@ MANY_RESULTS = DocumentFields(
     names=NAMES,
     model=TEXT,
     rows=NUMBER,
+    rows_sd=_ROWS_SD,
     coef=MATRIX("A row for each outcome."),
     intercept=VECTOR,
     release=replace(_RELEASE, absent=REQUIRED),
@@ -162,12 +167,17 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
     if not values:
         return facts
     released = ReleasedMoments(certificate, values)
-    own = [stage.event.coordinates for stage in released.stages]
-    exposure = next((at.exposure for at in own if isinstance(at, ModelCoordinates)), None)
+    exposure = exposure_of(certificate)
     remarks = () if exposure is None else (f"Rates, and predictions, are for one unit of {exposure}.",)
     with contextlib.suppress(NotReleasedError):  # of a file whose stages were tampered with, which `check_saved` finds
-        facts["rows"] = released.rows()
+        facts["rows"], facts["rows_sd"] = released.rows_and_noise()
     return facts | {"remarks": remarks}
+
+
+def exposure_of(certificate: Certificate) -> str | None:
+    """Return the column of the exposure that rates are for one unit of, if there is one."""
+    own = [event.coordinates for event in certificate.of(StageEvent)]
+    return next((at.exposure for at in own if isinstance(at, ModelCoordinates)), None)
 
 
 def _are_classes(classes: tuple[Any, ...] | None, count: int, family: Family) -> bool:

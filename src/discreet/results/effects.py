@@ -183,8 +183,7 @@ class Effects:
     `variables`: the variable of each.
     `ranges`: the range that each one crosses, in words; "" for a level, which is compared with the first one.
     `own`: the coefficient that an effect is a multiple of; None where several make it.
-    `estimate`: debiased effects; those of the model itself where debiased ones are not available.
-    `coef`: effects by the coefficients that predict.
+    `estimate`: effects by the estimates that intervals belong to.
     `ends`: the intervals, a row (low, high) each; NaN where one of them is not known.
     `privacy`: half the width that intervals would have if privacy noise were all there is.
     """
@@ -194,7 +193,6 @@ class Effects:
     ranges: tuple[str, ...]
     own: tuple[tuple[str, float] | None, ...]
     estimate: Floats
-    coef: Floats
     ends: Floats | Unavailable
     privacy: Floats | Unavailable
 
@@ -221,10 +219,10 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
                 rows.append((head + label, variable, found.words(variable), own, *numbers))
     if not rows:
         rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
-    names, variables, words, owns, estimate, coef, ends, privacy = zip(*rows, strict=True)
+    names, variables, words, owns, estimate, ends, privacy = zip(*rows, strict=True)
     why, inference = known.intervals, fitted.joint
     return Effects(
-        names, variables, words, owns, np.array(estimate), np.array(coef),
+        names, variables, words, owns, np.array(estimate),
         why if isinstance(why, Unavailable) else np.array(ends),
         inference if isinstance(inference, Unavailable) else inference.quantile(level) * np.array(privacy),
     )  # fmt: skip
@@ -238,34 +236,31 @@ def _own(fitted: Fitted, head: str, a: Floats) -> tuple[str, float] | None:
     return head + fitted.names[places[0] - 1], float(a[places[0]])
 
 
-_Numbers = tuple[float, float, tuple[float, float], float]
-"""An effect: debiased, by the coefficients that predict, its interval, and its privacy noise."""
+_Numbers = tuple[float, tuple[float, float], float]
+"""An effect, its interval, and its privacy noise."""
 
 
 class _Known:
     """The estimates and intervals of a model, computed once."""
 
     def __init__(self, fitted: Fitted, level: float) -> None:
-        self.inference, self.level = fitted.joint, level
-        self.intervals, self.coefficients = fitted.intervals(level), fitted.coefficients
-        self.estimates, self.noise = fitted.known("estimate"), fitted.known("privacy_noise")
+        self.fitted, self.inference, self.level = fitted, fitted.joint, level
+        self.intervals, self.estimates = fitted.intervals(level), fitted.coefficients
+        self.noise = fitted.known("privacy_noise")
 
     def multiple(self, name: str, width: float) -> _Numbers:
         """A multiple of one coefficient."""
-        coef = width * self.coefficients[name]
-        if isinstance(self.estimates, Unavailable):
-            return coef, coef, (np.nan, np.nan), np.nan
         low, high = (np.nan, np.nan) if isinstance(self.intervals, Unavailable) else self.intervals[name]
-        return width * self.estimates[name], coef, (width * low, width * high), width * self.noise[name]
+        noise = np.nan if isinstance(self.noise, Unavailable) else self.noise[name]
+        return width * self.estimates[name], (width * low, width * high), width * noise
 
     def combined(self, a: Floats, line: Floats) -> _Numbers:
         """A weighted sum of several."""
-        coef = float(a @ line)
         if isinstance(self.inference, Unavailable):
-            return coef, coef, (np.nan, np.nan), np.nan
-        found = self.inference.contrast(a)
+            return float(a @ line), (np.nan, np.nan), np.nan
+        found = self.fitted.weighted_sum(self.inference, a)
         pair = found.interval(self.level)
-        return found.value, coef, (np.nan, np.nan) if isinstance(pair, Unavailable) else pair, found.privacy_noise
+        return found.value, (np.nan, np.nan) if isinstance(pair, Unavailable) else pair, found.privacy_noise
 
 
 # ---------------------------------------------------------------- curves
@@ -273,7 +268,7 @@ class _Known:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Predicted outcomes along a variable: the debiased line, and its interval at each point where it is known."""
+    """Predicted outcomes along a variable: the line, and its interval at each point where it is known."""
 
     label: str
     y: Floats
@@ -320,4 +315,5 @@ def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
         return Line(label, rows @ fitted.lines[0][1], gap, gap)
     points = known.combined(rows)
     ends = points.interval(level)
-    return Line(label, points.estimate, *((gap, gap) if isinstance(ends, Unavailable) else ends.T))
+    y = np.where(points.given, points.estimate, rows @ fitted.lines[0][1])
+    return Line(label, y, *((gap, gap) if isinstance(ends, Unavailable) else ends.T))

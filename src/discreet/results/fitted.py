@@ -18,12 +18,14 @@ from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
+from discreet.results.coefficient_table import PREDICTIONS, about_words, second_column, visibly_moved
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
+from discreet.results.spread import OutcomeSpread
 from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
@@ -70,20 +72,22 @@ class Fitted(Numbers, Summarised):
             fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
             if isinstance(self.inference, Unavailable):
                 return f"the penalised {fit}; the penalty draws coefficients towards zero"
-            return f"the {fit}, where rows far from the others count less"
+            return f"the {fit}{self._weighed()}"
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
         text = "the best linear fit to the population with every column clipped to its bounds"
         if declared is not None and declared.columns[column] != domain.columns[column]:
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
-        if self.certificate.of(StageEvent):
-            found = self.joint
-            if isinstance(found, JointInference) and found.estimand == "declared":
-                text += "; what far rows and far residuals might add is charged to the intervals"
-            else:
-                text += ", where rows far from the others count less and far residuals are cut"
-        return text
+        return text + (self._weighed() if self.certificate.of(StageEvent) else "")
+
+    def _weighed(self) -> str:
+        """Say how far rows count in the fit that the intervals are about."""
+        found = self.inference
+        if not isinstance(found, Unavailable) and found.estimand == "declared":
+            return "; what far rows and far residuals might add is charged to the intervals"
+        cut = " and far residuals are cut" if self.family.linear else ""
+        return f", where rows far from the others count less{cut}"
 
     @abstractmethod
     def unit(self, *name: str) -> str:
@@ -160,8 +164,8 @@ class Fitted(Numbers, Summarised):
 
         Parameters
         ----------
-        values : {"z", "debiased", "coef"}
-            Debiased coefficients over their standard errors, debiased coefficients, or those of the model.
+        values : {"z", "estimate", "coef"}
+            Estimates over their standard errors, estimates, or the coefficients that predict.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
@@ -211,32 +215,35 @@ class Fitted(Numbers, Summarised):
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
 
+_INFORMATIVE = 5.0
+"""An upper end that is so many times the lower one tells nothing."""
+
 # ---------------------------------------------------------------- as a summary and as a frame
 
 
 def _summary(fitted: Fitted, level: float) -> Summary:
     """The summary of a fitted model."""
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
-    numbers, moved = fitted.columns(level), _moved(fitted)
-    keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
+    numbers, names = fitted.columns(level), fitted.labels
+    keys = {"estimate": "estimate", "std err": "std_err", "privacy noise": "privacy_noise"}
     keys |= {"P>|t|": "p_value", low: "low", high: "high"}
-    always = ("coef", "std err")  # the latter to say that it is missing, once
-    there = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
-    headings = [heading for heading in there if moved or heading != "debiased"]
-    cells = [_cells(heading, numbers[keys[heading]], len(fitted.coefficients)) for heading in headings]
-    units = [fitted.unit(name) for name in fitted.coefficients]
+    always = ("estimate", "std err")  # the latter to say that it is missing, once
+    shown = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
+    cells = {heading: _cells(heading, numbers[keys[heading]], len(names)) for heading in shown}
+    cells |= second_column(fitted, numbers)
+    units = [fitted.unit(name) for name in names]
     return Summary(
         title=f"{fitted.target} ~ {' + '.join(fitted.names) or '1'}",
         facts=tuple(_facts(fitted, level).items()),
-        columns=("", *headings, "unit"),
-        rows=tuple(zip(fitted.coefficients, *cells, units, strict=True)),
-        notes=tuple(_notes(fitted, moved)),
+        columns=("", *cells, "unit"),
+        rows=tuple(zip(names, *cells.values(), units, strict=True)),
+        notes=tuple(_notes(fitted)),
     )
 
 
 def _frame(fitted: Fitted, level: float) -> Any:
     """Make a frame with one row per coefficient."""
-    names = list(fitted.coefficients)
+    names = fitted.labels
     none = [None] * len(names)
     numbers: dict[str, Any] = {
         key: none if isinstance(part, Unavailable) else part for key, part in fitted.columns(level).items()
@@ -252,20 +259,12 @@ def _cells(heading: str, column: Floats | Unavailable, rows: int) -> list[str]:
     ]
 
 
-def _moved(fitted: Fitted) -> bool:
-    """Whether the model's coefficients visibly differ from the debiased ones."""
-    if isinstance(fitted.inference, Unavailable):
-        return False
-    debiased, noise = fitted.known("estimate"), fitted.known("std_err") or fitted.known("privacy_noise")
-    return any(abs(coef - debiased[name]) > 0.01 * noise[name] for name, coef in fitted.coefficients.items())
-
-
 def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.joint, fitted.certificate
     facts, unit = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}, certificate.domain.unit
     facts |= {} if unit.plain else {"Protected": unit.short}
     if fitted.rows is not None:
-        facts["Rows"] = row_count(certificate, fitted.rows)
+        facts["Rows"] = row_count(certificate, fitted.rows, fitted.rows_sd)
     if isinstance(found, JointInference):
         facts |= _spread_facts(fitted, found, level)
         plain = "robust: variances may be unequal" if found.robust else "for errors of equal variance"
@@ -281,22 +280,48 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
         return {} if isinstance(ratio, Unavailable) else {"Dispersion": f"{number(ratio)}: {words.dispersion}"}
     if isinstance(spread, Unavailable):
         return {"Residual sd": str(spread), "R-squared": str(spread)}
-    (low, high), (least, most) = spread.sigma_interval(level), spread.explained_interval(level)
-    ends, sd = f"{100 * level:g} % interval", f"{number(spread.sigma)} {fitted.unit(CONSTANT)}".strip()
+    ends, unit = f"{100 * level:g} % interval", fitted.unit(CONSTANT)
+    sd, share = f"{number(spread.sigma)} {unit}".strip(), f"{spread.explained:.3f}"
+    if fitted.cut_at is not None:
+        return _cut_facts(fitted, spread, level, declared=found.estimand == "declared")
+    (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
     return {
         "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
-        "R-squared": f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})",
+        "R-squared": f"{share} ({ends} {least:.3f} to {most:.3f})",
     }
 
 
-def _notes(fitted: Fitted, moved: bool) -> list[str]:
+def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float, *, declared: bool) -> dict[str, str]:
+    """Return residual standard deviation, R-squared and mean of a table whose far residuals were cut."""
+    unit, ends = fitted.unit(CONSTANT), f"{100 * level:g} % interval"
+    (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
+    mean = fitted.mean_outcome_interval(level)
+    own = f"{number(low)} to {number(high)}"
+    if high > _INFORMATIVE * low:
+        own = f"at least {number(low)}, noise hides how much more"
+    sd = f"{number(spread.sigma)} {unit}".strip(), f"{number(fitted.cut_at or 0.0)} {unit}".strip()
+    if declared:
+        facts = {
+            "Residual sd": f"{own} {unit}".strip() + f" ({ends}); {sd[0]}, of residuals cut at {sd[1]}",
+            "R-squared": f"{least:.3f} to {most:.3f} ({ends}); {spread.explained:.3f}, of cut residuals",
+        }
+    else:
+        whole = f"the table's own ({ends})"
+        facts = {
+            "Residual sd": f"{sd[0]}, of residuals cut at {sd[1]}; {whole}: {own}",
+            "R-squared": f"{spread.explained:.3f}, of cut residuals; {whole}: {least:.3f} to {most:.3f}",
+        }
+    if spread.cut is None or spread.cut.mean is None or isinstance(mean, Unavailable):
+        return facts
+    told = f"{number(mean[0])} to {number(mean[1])} {unit}".rstrip()
+    return facts | {"Mean outcome": f"{told} ({ends}); with cut residuals {number(spread.cut.mean)}"}
+
+
+def _notes(fitted: Fitted) -> list[str]:
     found, certificate = fitted.joint, fitted.certificate
-    notes = [f"Estimand: {fitted.estimand}."]
-    if moved:
-        notes.append(
-            "coef is for predictions: drawn towards zero where noise is large, stretched where clipping took variation "
-            "away. debiased is neither; std err, P>|t| and the interval belong to it."
-        )
+    notes = [about_words(fitted)]
+    if visibly_moved(fitted):
+        notes.append(PREDICTIONS)
     if isinstance(found, Unavailable):
         notes.append(f"Standard errors and intervals are {found}: {found.reason}")
     elif isinstance(found.sampling, Unavailable):

@@ -7,7 +7,7 @@ import numpy as np
 from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
-from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
+from discreet.released.working import clipped_push, model_stage, shortened_push, typical_curvature, working_equations
 from discreet.results.inference import JointInference, inferred
 from discreet.solve.debiased import debiased, positive
 
@@ -40,7 +40,8 @@ def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     sampling = fit.G @ positive(rotated.S, rotated.s_xx) @ fit.G if fit.sampling is None else fit.sampling
     privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
     units, df = design_units(released.domain, e.names), max(e.n - e.d, 1.0)
-    return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)
+    tails = shortened_push(released)
+    return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=tails, df=df, spread=NO_SPREAD)
 
 
 def dispersion(inference: JointInference) -> float | Unavailable:

@@ -5,9 +5,7 @@ or a prior moves a model's coefficients towards zero, which helps it to predict 
 them. Each coefficient, and each combination of them, has an interval or not by itself: a direction in which the
 features hardly vary takes away those that it touches.
 
-Two fits can be asked for. The *declared* one is least squares under the declared bounds: what far rows and far
-residuals would add to the released sums is charged to the interval. The *bounded* one is the fit in which they count
-less, as the release states; it has nothing to charge.
+Two fits can be asked for, the *declared* and the *bounded* one: `results.estimands`.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -28,15 +26,12 @@ from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
+from discreet.results.estimands import Estimand, resolved
 from discreet.results.spread import OutcomeSpread, spread_of
 from discreet.results.suppression import culprits
 from discreet.results.uncertainty import Estimate, Inference
 from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.solve.equations import NormalEquations
-
-Estimand = Literal["declared", "bounded"]
-
-ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
 
 WIDEST = 1024
 """Larger models have no standard errors: their time grows with the fourth power of the number of coefficients."""
@@ -135,11 +130,12 @@ class JointInference(Inference):
     `G`, `G_all`, `W`, `L`: see `solve.debiased`; L may be None.
     `sampling`, `privacy`: the covariance of theta: what another sample of people would change, and what other noise
         would.
-    `tails`: t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
+    `tails`: t: what far rows would add moves a'theta by at most about sqrt(t a'G a).
     `score_noise`: the sd of the noise of the score products; 0 where there are none.
     `df`: rows less coefficients.
     `culprits`: the reason for each withheld coefficient: the columns that cause it; empty for one that is given.
     `spread`: the spread of outcomes around the line.
+    `cut`: k: what far residuals would add is at most about k times the sampling covariance.
     """
 
     estimate: Floats
@@ -157,8 +153,9 @@ class JointInference(Inference):
     df: float
     culprits: tuple[str, ...]
     spread: OutcomeSpread | Unavailable
+    cut: float = 0.0
 
-    largest_noise = 0.25
+    largest_noise = 0.4
 
     @property
     def sigma(self) -> float | Unavailable:  # type: ignore[override]
@@ -176,16 +173,22 @@ class JointInference(Inference):
         return self.score_noise > 0
 
     @property
-    def charge(self) -> float:
-        """The part of `tails` that the intervals allow for."""
-        return self.tails if self.estimand == "declared" else 0.0
+    def charged(self) -> bool:
+        """Whether far rows and far residuals would add anything to the released sums."""
+        return self.tails > 0 or self.cut > 0
+
+    def about(self, estimand: Estimand) -> JointInference:
+        """The same with intervals about another fit."""
+        return replace(self, estimand=estimand)
 
     @property
     def _covariance(self) -> Floats | Unavailable:
         """The covariance of theta."""
         if isinstance(self.sampling, Unavailable):
             return self.sampling
-        return self.sampling + self.privacy + self.charge * self.G
+        if self.estimand == "bounded":
+            return self.sampling + self.privacy
+        return (1 + self.cut) * self.sampling + self.privacy + self.tails * self.G
 
     @property
     def covariance(self) -> Floats | Unavailable:
@@ -310,7 +313,9 @@ class JointInference(Inference):
         "inference",
         "Standard errors of a model.",
         estimate=VECTOR("The debiased intercept and coefficients, which intervals are about."),
-        estimand=choice(Estimand)("Whether far rows count less."),
+        estimand=choice(Estimand)(
+            "The fit that intervals are about: least squares, or one in which far rows count less."
+        ),
         theta=VECTOR("Coefficients in rotated coordinates."),
         T=MATRIX("From theta to the user's units: (intercept, coef) = T theta + const."),
         G=MATRIX,
@@ -320,13 +325,15 @@ class JointInference(Inference):
         sampling=or_unavailable(MATRIX)("The covariance of theta from sampling error."),
         privacy=MATRIX(
             "The covariance of theta from privacy noise. Standard errors are the roots of the diagonal of "
-            "T C T', where C = sampling + privacy, and + tails G where the estimand is declared."
+            "T C T', where C = sampling + privacy, or (1 + cut) sampling + privacy + tails G where the estimand is "
+            "declared."
         ),
         tails=FROM_0,
         meat_noise=FROM_0(attribute="score_noise"),
         df=ABOVE_0("Rows less coefficients."),
         culprits=TEXTS("For each coefficient the reason why it has no interval; empty if it has one."),
         spread=or_unavailable(record(OutcomeSpread)),
+        cut=FROM_0("The effect of far residuals.", absent=0.0),
     )
 
     @classmethod
@@ -345,8 +352,8 @@ class JointInference(Inference):
 
 
 _NO_TEST = (
-    "The features hardly vary in a direction that these coefficients share. Fewer features, tighter bounds, more rows "
-    "or a larger epsilon help."
+    "Noise hides a direction that these coefficients share. Fewer columns, tighter bounds, more rows or a larger "
+    "epsilon help."
 )
 
 
@@ -371,6 +378,7 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Jo
         sampling=sampling,
         privacy=fit.privacy,
         tails=0.0 if e.tails is None else e.tails.item(),
+        cut=0.0 if e.cuts is None else e.cuts.item(),
         df=max(e.n / unit.most - e.d, 1.0),
         spread=NO_SQUARES if fit.sigma2 is None else spread_of(released, e, fit, units),
     )
@@ -386,12 +394,12 @@ def inferred(
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     coef, intercept = units.params(e.rotation @ fit.theta + offset)
     own = units.after(e.rotation)
-    noise = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L))
-    withheld = noise > JointInference.largest_noise
-    told = culprits(released.domain, e, fit, own.T, withheld)
-    if withheld.all():
+    K, most = through_noise(fit.W, fit.G_all, fit.L), JointInference.largest_noise
+    noise = noise_along(own.T @ fit.G_all, own.T, K)
+    told = culprits(released.domain, e, fit.G_all, K, own.T, noise, most)
+    if (noise > most).all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
-    return JointInference(
+    found = JointInference(
         estimate=np.concatenate([[intercept], coef]),
         estimand="bounded",
         theta=fit.theta,
@@ -404,6 +412,7 @@ def inferred(
         culprits=told,
         **parts,
     )
+    return resolved(found)
 
 
 def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference | Unavailable:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.values import predicting
@@ -38,7 +39,7 @@ def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
         names += [f"{label}, {words}" if words else label for label in found.labels(variable)]
         rows += list(found.across(variable))
     title = f"Effects on {fitted.target} over the declared ranges"
-    estimates = [known.contrast(row) for row in rows]
+    estimates = [fitted.weighted_sum(known, row) for row in rows]
     return _table(title, names, estimates, [fitted.unit(CONSTANT)] * len(rows), _MIDDLE)
 
 
@@ -57,9 +58,10 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     for variable, spec in found.specs.items():
         names += found.labels(variable)
         for A, B, width in found.ends(variable, setting):
-            (low, slope), (high, steep) = (fitted.expected(Z @ known.estimate) for Z in (A, B))
-            gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
-            linear, value = known.contrast(gradient), float(np.mean((high - low) / width))
+            value, gradient = _slope(fitted, known.estimate, A, B, width)
+            linear = known.contrast(gradient)
+            if not linear.law.given[0]:
+                value, _ = _slope(fitted, fitted.lines[0][1], A, B, width)
             estimates.append(replace(linear, value=value, shift=value - linear.value))
             units.append(unit_over(outcome, spec.coordinate_unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
@@ -68,6 +70,13 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     all_named = at is not None and set(found.specs) <= set(_named(at).column_names)
     note += "" if all_named else "What is not named is in the middle of its range."
     return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
+
+
+def _slope(fitted: Fitted, line: Floats, A: Floats, B: Floats, width: Floats) -> tuple[float, Floats]:
+    """Return the mean change of the expected outcome from A to B for one unit, and its gradient in the line."""
+    (low, slope), (high, steep) = (fitted.expected(Z @ line) for Z in (A, B))
+    gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
+    return float(np.mean((high - low) / width)), gradient
 
 
 def _table(title: str, names: list[str], estimates: list[Estimate], units: list[str], note: str) -> Contrasts:

@@ -98,8 +98,12 @@ def _other_errors(saved: Results) -> str | None:
     if isinstance(again, Unavailable) or isinstance(own, Unavailable):
         same = again == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
-    sizes = zip((own.df, own.tails, own.score_noise), (again.df, again.tails, again.score_noise), strict=True)
-    same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
+    sizes = zip(
+        (own.df, own.tails, own.cut, own.score_noise),
+        (again.df, again.tails, again.cut, again.score_noise),
+        strict=True,
+    )
+    same = all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)  # either estimand may be asked for
     if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
         return "the standard errors do not follow from the released values"
     return None

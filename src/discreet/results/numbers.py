@@ -2,6 +2,10 @@
 
 A number that is not known of any coefficient is an `Unavailable` that says why. One that is known of some coefficients
 is missing (NaN) where it is not.
+
+One estimate is reported of each coefficient, and of each weighted sum of them: the debiased one, which its standard
+error, interval and test belong to. Where no interval is given, because the model has none or noise hides this one, it
+is that of the coefficients that predict, `coef` and `intercept`: a debiased one would be noise.
 """
 
 from __future__ import annotations
@@ -9,7 +13,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,15 +23,30 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.certificate import Certificate
 from discreet.results.constraints import constraints
 from discreet.results.contrasts import Contrasts
+from discreet.results.estimands import EstimandChoice, second
 from discreet.results.inference import JointInference, Test
 from discreet.results.series import ends, series, square
-from discreet.results.uncertainty import ONE_OUTCOME, Inference
+from discreet.results.spread import OutcomeSpread
+from discreet.results.uncertainty import ONE_OUTCOME, Estimate, Inference
 
 if TYPE_CHECKING:
     from discreet.results.series import DataFrame, Series
+
+
+NARROWED = Unavailable(
+    "not available",
+    "The bounds of the outcome were narrowed, and what lies beyond them was not released. Stages do not narrow them.",
+)
+OLD_SPREAD = Unavailable(
+    "not available",
+    "This file was saved by an older version of discreet, without what lies beyond the cut of residuals. Fit the "
+    "release again: release.fit(...).",
+)
+NO_MEAN = Unavailable("not available", "The mean of the outcome is told by models in stages with an intercept.")
 
 
 class Numbers(ABC):
@@ -40,6 +60,7 @@ class Numbers(ABC):
     names: tuple[str, ...]
     certificate: Certificate
     rows: float | None
+    rows_sd: float | None
 
     @property
     @abstractmethod
@@ -51,10 +72,14 @@ class Numbers(ABC):
     def several(self) -> bool:
         """Whether the outcomes are a list, so that numbers have a row for each."""
 
+    @abstractmethod
+    def about(self, estimand: EstimandChoice) -> Self:
+        """Return the model with intervals about another fit to the population."""
+
     @property
     @abstractmethod
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with the prefix of its names in `coefficients`."""
+        """(intercept, coefficients) that predict, of each linear predictor, with the prefix of its names."""
 
     @property
     def joint(self) -> JointInference | Unavailable:
@@ -71,21 +96,33 @@ class Numbers(ABC):
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """The coefficients that predict, by name, the intercept first; behind the class or outcome where several."""
-        names = [head + name for head, _ in self.lines for name in self.parameters]
-        return dict(zip(names, self._params.ravel().tolist(), strict=True))
+        """The reported estimates by name, the intercept first; behind the class or outcome where several."""
+        return self._by_name(self._params)
+
+    @property
+    def predicting(self) -> dict[str, float]:
+        """The coefficients that predict, `coef` and `intercept`, by name."""
+        return self._by_name(self._predicting)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of all coefficients, the intercept first."""
+        return [head + name for head, _ in self.lines for name in self.parameters]
+
+    def _by_name(self, values: Floats) -> dict[str, Any]:
+        return dict(zip(self.labels, values.ravel().tolist(), strict=True))
 
     def known(self, what: str) -> dict[str, float] | Unavailable:
         """A part of `inference` by name: "estimate", "std_err", "privacy_noise" or "p_values"."""
         found = self.table(what)
         if isinstance(found, Unavailable):
             return found
-        return dict(zip(self.coefficients, found.ravel().tolist(), strict=True))
+        return self._by_name(found)
 
     def table(self, what: str) -> Floats | Unavailable:
-        """A part of `inference`, or the model's own "params", as an array with a row for each linear predictor."""
-        if what == "params":
-            return self._params
+        """A part of `inference`, or "params" or "coef", as an array with a row for each linear predictor."""
+        if what in ("params", "coef"):
+            return self._params if what == "params" else self._predicting
         found = self.inference
         values = found if isinstance(found, Unavailable) else getattr(found, what)
         return values if isinstance(values, Unavailable) else self._own(values)
@@ -96,28 +133,48 @@ class Numbers(ABC):
         if isinstance(found, Unavailable):
             return found
         pairs = [(low, high) for low, high in found.reshape(-1, 2).tolist()]
-        return dict(zip(self.coefficients, pairs, strict=True))
+        return dict(zip(self.labels, pairs, strict=True))
+
+    @property
+    def second(self) -> Inference | None:
+        """The inference about the other fit, where it differs visibly: it is shown beside the first."""
+        return None if isinstance(self.inference, Unavailable) else second(self.inference)
 
     def _intervals(self, level: float) -> Floats | Unavailable:
-        found = self.inference
+        return self._ends(self.inference, level)
+
+    def _ends(self, found: Inference | Unavailable, level: float) -> Floats | Unavailable:
         pairs = found if isinstance(found, Unavailable) else found.interval(level)
         return pairs if isinstance(pairs, Unavailable) else self._own(pairs)
 
     def columns(self, level: float) -> dict[str, Floats | Unavailable]:
-        """The columns of tables of coefficients, in the order of `coefficients`."""
-        parts = {"coef": "params", "debiased": "estimate", "std_err": "std_err"}
-        parts |= {"privacy_noise": "privacy_noise", "p_value": "p_values"}
-        found, pairs = {key: self.table(what) for key, what in parts.items()}, self._intervals(level)
-        found |= {
-            side: pairs if isinstance(pairs, Unavailable) else pairs[..., i] for i, side in enumerate(("low", "high"))
-        }
+        """The columns of tables of coefficients, in the order of `coefficients`.
+
+        Intervals about the other fit, where it differs, begin with its name; `coef` predicts.
+        """
+        parts = {"estimate": "params", "std_err": "std_err", "privacy_noise": "privacy_noise", "p_value": "p_values"}
+        found, other = {key: self.table(what) for key, what in parts.items()}, self.second
+        pairs = {"": self._intervals(level)}
+        pairs |= {} if other is None else {f"{other.estimand}_": self._ends(other, level)}
+        for head, pair in pairs.items():
+            for i, side in enumerate(("low", "high")):
+                found[head + side] = pair if isinstance(pair, Unavailable) else pair[..., i]
+        found["coef"] = self._predicting
         return {key: part if isinstance(part, Unavailable) else part.ravel() for key, part in found.items()}
 
     @property
     def _params(self) -> Floats:
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return self._predicting
+        given = np.broadcast_to(found.given, found.estimate.shape)
+        return np.where(self._own(given), self._own(found.estimate), self._predicting)
+
+    @property
+    def _predicting(self) -> Floats:
         return np.array([line for _, line in self.lines])[:, 1 + len(self.names) - len(self.parameters) :]
 
-    def _own(self, values: Floats) -> Floats:
+    def _own(self, values: Any) -> Any:
         """Values of (intercept, coefficients), without the intercept where the model has none; a row an outcome."""
         rows = values if self.several else values[None]
         return rows[:, 1 + len(self.names) - len(self.parameters) :]
@@ -126,17 +183,20 @@ class Numbers(ABC):
 
     @property
     def params(self) -> Series | Floats:
-        """The coefficients that predict, by name, the intercept first."""
+        """The estimates to report, by name, the intercept first: those that intervals and tests belong to.
+
+        Where an interval is withheld, or the model has none, they are the coefficients that predict, `coef`.
+        """
         return self._shown("params", self._params)
 
     @property
     def debiased(self) -> Series | Floats | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: the centres of the intervals."""
+        """The estimates without the shrinkage that helps to predict, of those too whose intervals are withheld."""
         return self._known("debiased", "estimate")
 
     @property
     def std_err(self) -> Series | Floats | Unavailable:
-        """Standard errors of the debiased coefficients: sampling error and privacy noise."""
+        """Standard errors of `params`: sampling error and privacy noise."""
         return self._known("std_err", "std_err")
 
     @property
@@ -151,12 +211,12 @@ class Numbers(ABC):
 
     @property
     def tvalues(self) -> Series | Floats | Unavailable:
-        """The debiased coefficients in standard errors."""
-        debiased, std_err = self.table("estimate"), self.table("std_err")
-        if isinstance(debiased, Unavailable) or isinstance(std_err, Unavailable):
-            return std_err if isinstance(std_err, Unavailable) else debiased
+        """`params` in standard errors."""
+        std_err = self.table("std_err")
+        if isinstance(std_err, Unavailable):
+            return std_err
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self._shown("tvalues", debiased / std_err)
+            return self._shown("tvalues", self._params / std_err)
 
     @property
     def pvalues(self) -> Series | Floats | Unavailable:
@@ -181,7 +241,7 @@ class Numbers(ABC):
         full[:, shift:] = adjust(p[:, shift:].ravel(), method).reshape(-1, len(self.names))
         return self._shown("adjusted", full)
 
-    def conf_int(self, level: float = 0.95) -> DataFrame | Floats | Unavailable:
+    def conf_int(self, level: float = 0.95, estimand: EstimandChoice | None = None) -> DataFrame | Floats | Unavailable:
         """Confidence intervals: a row for each coefficient, with columns 0 and 1 for the ends.
 
         Those of several outcomes are an array of outcomes, `parameters` and ends.
@@ -190,20 +250,24 @@ class Numbers(ABC):
         ----------
         level : float
             The share of samples and noises for which the interval holds the true coefficient.
+        estimand : {"declared", "bounded", "auto"}, optional
+            The fit that the intervals are about, as for `about`; by default the first one.
         """
         level = checks.fraction("level", level)
+        if estimand is not None:
+            return self.about(estimand).conf_int(level)
         if self.several:
             return self._intervals(level)
         found = self.intervals(level)
         return found if isinstance(found, Unavailable) else ends(found, list(found.values()))
 
     def cov_params(self) -> DataFrame | Unavailable:
-        """The covariance of the debiased coefficients: sampling error and privacy noise."""
+        """The covariance of `params`: sampling error and privacy noise."""
         found = self.joint
         C = found if isinstance(found, Unavailable) else found.covariance
         if isinstance(C, Unavailable):
             return C
-        names, given = list(self.coefficients), found.given  # type: ignore[union-attr]
+        names, given = self.labels, found.given  # type: ignore[union-attr]
         shown = np.where(np.outer(given, given), C, np.nan)
         return square(names, shown[-len(names) :, -len(names) :])
 
@@ -212,19 +276,102 @@ class Numbers(ABC):
         return found if isinstance(found, Unavailable) else self._shown(name, found)
 
     def _shown(self, name: str, rows: Floats) -> Series | Floats:
-        return rows if self.several else series(name, self.coefficients, rows.ravel())
+        return rows if self.several else series(name, self.labels, rows.ravel())
 
     # ---------------------------------------------------------------- of the whole
 
     @property
     def rsquared(self) -> float | Unavailable:
-        """The share of the outcome's variance that the line explains."""
-        return self.joint if isinstance(self.joint, Unavailable) else self.joint.explained
+        """The share of the outcome's variance that the line explains; of cut residuals, where they are cut.
+
+        `rsquared_interval` is about the table itself.
+        """
+        return self.joint if isinstance(self.joint, Unavailable) else self._of_table("rsquared", self.joint.explained)
 
     @property
     def residual_sd(self) -> float | Floats | Unavailable:
-        """The standard deviation of outcomes around the line."""
-        return self.inference if isinstance(self.inference, Unavailable) else self.inference.sigma
+        """The standard deviation of outcomes around the line; of residuals cut at `cut_at`, where they are cut.
+
+        `residual_sd_interval` is about the table itself.
+        """
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return found
+        return self._of_table("residual_sd", found.sigma) if isinstance(found, JointInference) else found.sigma
+
+    def _of_table(self, name: str, value: Any) -> Any:
+        """Return a number, unless it is of cut residuals and the model is about all of them."""
+        found = self.joint
+        if isinstance(found, Unavailable) or found.estimand != "declared" or self.cut_at is None:
+            return value
+        return Unavailable(
+            "not available", f"Residuals were cut. {name}_interval() tells where that of all of them lies."
+        )
+
+    @property
+    def cut_at(self) -> float | None:
+        """The half width at which residuals are cut, in the outcome's unit; None where that hardly matters."""
+        spread = self._spread
+        return spread.cut.half_width if isinstance(spread, OutcomeSpread) and spread.cut and spread.is_cut else None
+
+    @property
+    def _spread(self) -> OutcomeSpread | Unavailable:
+        return self.joint if isinstance(self.joint, Unavailable) else self.joint.spread
+
+    @property
+    def _whole_spread(self) -> OutcomeSpread | Unavailable:
+        """The spread, if it tells of the table itself."""
+        spread, certificate = self._spread, self.certificate
+        if isinstance(spread, Unavailable):
+            return spread
+        if certificate.declared is not None:
+            before, after = (domain.ranges(self.targets) for domain in (certificate.declared, certificate.domain))
+            return spread if np.array_equal(before, after) else NARROWED
+        return OLD_SPREAD if spread.cut is None and certificate.of(StageEvent) else spread
+
+    def residual_sd_interval(self, level: float = 0.95) -> tuple[float, float] | Unavailable:
+        """An interval for the residual sd of least squares of the table, with residuals beyond the cut.
+
+        What lies there is estimated from noisy counts, as if it fell smoothly: a few rows far out, which noise hides,
+        are not allowed for.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        spread = self._whole_spread
+        level = checks.fraction("level", level)
+        return spread if isinstance(spread, Unavailable) else spread.table_sigma_interval(level)
+
+    def rsquared_interval(self, level: float = 0.95) -> tuple[float, float] | Unavailable:
+        """An interval for R^2 of least squares of the table, as `residual_sd_interval`.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        spread = self._whole_spread
+        level = checks.fraction("level", level)
+        return spread if isinstance(spread, Unavailable) else spread.table_explained_interval(level)
+
+    def mean_outcome_interval(self, level: float = 0.95) -> tuple[float, float] | Unavailable:
+        """An interval for the mean of the table's outcomes, of models in stages with an intercept.
+
+        Where residuals are cut on one side, as those of a skewed outcome are, the mean of predictions lies beside it.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        spread = self._whole_spread
+        level = checks.fraction("level", level)
+        if isinstance(spread, Unavailable):
+            return spread
+        found = None if spread.cut is None else spread.cut.mean_interval(level)
+        return NO_MEAN if found is None else found
 
     @property
     def df_resid(self) -> float | Floats | Unavailable:
@@ -233,8 +380,13 @@ class Numbers(ABC):
 
     @property
     def nobs(self) -> float | None:
-        """The number of rows as far as it is known: declared, or a released noisy one."""
+        """The number of rows as far as it is known: declared, or a released noisy one; of weighted rows their sum."""
         return self.rows
+
+    @property
+    def nobs_sd(self) -> float | None:
+        """The sd of the noise in `nobs`: 0 if it was declared, None if it is not known."""
+        return self.rows_sd
 
     # ---------------------------------------------------------------- tests
 
@@ -246,11 +398,11 @@ class Numbers(ABC):
         said : str, list of str, or array
             Statements such as ``"age - hours = 0"``; or weights, one for each of `params`; or a matrix of them.
         """
-        found = constraints(said, list(self.coefficients))
+        found = constraints(said, self.labels)
         inference = self.joint
         if isinstance(inference, Unavailable):
             return inference
-        estimates = tuple(inference.contrast(row) for row in self._weights(found.weights))
+        estimates = tuple(self.weighted_sum(inference, row) for row in self._weights(found.weights))
         what = ("Weighted sums of coefficients",)
         return Contrasts(*what, found.labels, estimates, tuple(found.values.tolist()), ("",) * len(estimates))
 
@@ -263,7 +415,7 @@ class Numbers(ABC):
             A variable, ``"region"``: that no coefficient with it in it matters. Or names of coefficients: that all of
             them are zero. Or statements and weights as for `t_test`.
         """
-        known = list(self.coefficients)
+        known = self.labels
         if isinstance(said, str) and said in (about := self._about()):
             said = about[said]
         listed = isinstance(said, Sequence) and not isinstance(said, str)
@@ -287,6 +439,11 @@ class Numbers(ABC):
             for variable in domain.made_of(entry.column):
                 found.setdefault(variable, []).append(name)
         return found
+
+    def weighted_sum(self, found: JointInference, weights: Floats) -> Estimate:
+        """A weighted sum of (intercept, coef): of those that predict where its interval is withheld."""
+        one = found.contrast(weights)
+        return one if one.law.given[0] else replace(one, value=float(weights @ self.lines[0][1]))
 
     def _weights(self, weights: Floats) -> Floats:
         """Weights of `coefficients` as those of (intercept, coef)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.errors import ParameterError
+from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_name
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def outcomes_frame(fitted: Fitted, level: float) -> Any:
 def _columns(fitted: Fitted, level: float) -> dict[str, Floats | Unavailable]:
     """The columns of tables, with adjusted p-values before the intervals."""
     columns = fitted.columns(level)
-    ends = {side: columns.pop(side) for side in ("low", "high")}
+    ends = {key: columns.pop(key) for key in list(columns) if key.endswith(("low", "high")) or key == "coef"}
     for method in ("holm", "fdr"):
         p = fitted.adjusted(method)
         columns[f"p_{method}"] = p if isinstance(p, Unavailable) else np.ravel(p)
@@ -43,6 +45,7 @@ def outcomes_description(fitted: Fitted) -> dict[str, Any]:
     """A JSON-ready description."""
     parts = {
         "params": fitted.params,
+        "coef": fitted.table("coef"),
         "debiased": fitted.debiased,
         "std_err": fitted.std_err,
         "p_holm": fitted.adjusted("holm"),
@@ -55,8 +58,9 @@ def outcomes_description(fitted: Fitted) -> dict[str, Any]:
             else:
                 values = [None if np.isnan(value) else float(value) for value in part[j]]
                 models[target][key] = dict(zip(fitted.parameters, values, strict=True))
-    guarantee = fitted.certificate.guarantee.to_dict()
-    return {"model": fitted.model, "outcomes": models, "guarantee": guarantee, "release": fitted.release}
+    found, guarantee = fitted.inference, fitted.certificate.guarantee.to_dict()
+    told = {"estimand": None if isinstance(found, Unavailable) else found.estimand}
+    return {"model": fitted.model, "outcomes": models, **told, "guarantee": guarantee, "release": fitted.release}
 
 
 def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
@@ -70,13 +74,13 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
         "Guarantee": promise(fitted.certificate.guarantee),
     }
     if fitted.rows is not None:
-        facts["Rows"] = row_count(fitted.certificate, fitted.rows)
+        facts["Rows"] = row_count(fitted.certificate, fitted.rows, fitted.rows_sd)
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
-    rows = _strongest(fitted, level, most)
+    rows, other = _strongest(fitted, level, most), () if fitted.second is None else (second_name(fitted),)
     return Summary(
         title=f"{l:,} outcomes ~ {' + '.join(fitted.names[:6])}{' + ...' if d > 6 else ''}",
         facts=tuple(facts.items()),
-        columns=("outcome", "name", "coef", "debiased", "std err", "P>|t|", "P Holm", "P FDR", low, high),
+        columns=("outcome", "name", "estimate", "std err", "P>|t|", "P Holm", "P FDR", low, high, *other),
         rows=tuple(rows),
         notes=tuple(_notes(fitted, len(rows))),
         keys=2,
@@ -85,28 +89,34 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
 
 def _strongest(fitted: Fitted, level: float, most: int) -> list[tuple[str, ...]]:
     """Return the coefficients with the smallest p-values; without p-values, the largest ones."""
-    whole = _columns(fitted, level)
-    del whole["privacy_noise"]
+    whole, second = _columns(fitted, level), fitted.second
+    del whole["privacy_noise"], whole["coef"]
     columns = {key: part for key, part in whole.items() if not isinstance(part, Unavailable)}
-    if len(columns) < len(whole):
-        order = np.argsort(-np.abs(fitted.coef), axis=None)[:most]
-        places = [np.unravel_index(i, fitted.coef.shape) for i in order]
-        return [(fitted.targets[j], fitted.names[i], number(float(fitted.coef[j, i])), *[""] * 7) for j, i in places]
     k, shift = len(fitted.parameters), len(fitted.parameters) - len(fitted.names)
-    z = np.abs(columns["debiased"] / columns["std_err"]).reshape(-1, k)[:, shift:]
+    known = len(columns) == len(whole)
+    size = np.abs(columns["estimate"] / columns["std_err"] if known else columns["estimate"])
+    size = size.reshape(-1, k)[:, shift:]
     rows = []
-    for j, i in (np.unravel_index(place, z.shape) for place in np.argsort(-z, axis=None)[:most]):
-        found = {key: part[j * k + i + shift] for key, part in columns.items()}
-        cells = [f"{value:.3g}" if key.startswith("p_") else number(value) for key, value in found.items()]
-        rows.append((fitted.targets[j], fitted.names[i], *cells))
+    for j, i in (np.unravel_index(place, size.shape) for place in np.argsort(-size, axis=None)[:most]):
+        found = {key: float(part[j * k + i + shift]) for key, part in columns.items()}
+        if not known:
+            rows.append((fitted.targets[j], fitted.names[i], number(found["estimate"]), *[""] * 6))
+            continue
+        ends = [] if second is None else [found.pop(f"{second.estimand}_{side}") for side in ("low", "high")]
+        cells = [_cell(key, value) for key, value in found.items()]
+        rows.append((fitted.targets[j], fitted.names[i], *cells, *([interval_cell(*ends)] if ends else [])))
     return rows
+
+
+def _cell(key: str, value: float) -> str:
+    return "withheld" if math.isnan(value) else f"{value:.3g}" if key.startswith("p_") else number(value)
 
 
 def _notes(fitted: Fitted, shown: int) -> list[str]:
     tests = len(fitted.targets) * len(fitted.names)
     notes = [f"Shown: the {shown} of {tests:,} coefficients that stand out most. to_frame() has all of them."]
-    why = next((part for part in (fitted.inference, fitted.std_err) if isinstance(part, Unavailable)), None)
-    if why is not None:
+    found = fitted.inference
+    if isinstance(why := found if isinstance(found, Unavailable) else found.std_err, Unavailable):
         notes.append(f"Standard errors, intervals and tests are {why}: {why.reason}")
     else:
         notes += [
@@ -115,9 +125,11 @@ def _notes(fitted: Fitted, shown: int) -> list[str]:
             "share of wrong ones among the findings, for tests that are independent or positively dependent. "
             "Intervals hold their level one by one.",
             "All outcomes share one noisy X'X, so their privacy errors are correlated.",
-            "coef is for predictions: drawn towards zero where noise is large. debiased is not; std err, tests and "
-            "intervals belong to it.",
+            *filter(None, [about_words(fitted)]),
+            PREDICTIONS,
         ]
+        if not isinstance(found, Unavailable) and found.withheld:
+            notes.append(f"Where intervals are withheld: {found.withheld}")
     if fitted.certificate.simulation:
         notes.append(SIMULATION)
     return notes

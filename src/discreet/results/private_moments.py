@@ -11,7 +11,7 @@ from discreet.domain.formula import Model, is_formula
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
-from discreet.results.inference import ESTIMANDS, Estimand
+from discreet.results.estimands import CHOICES, EstimandChoice
 from discreet.results.models import PenaltyKind, Selection, fit_equations, fit_many, penalised_by, select_variables
 from discreet.results.results import Results
 
@@ -37,7 +37,7 @@ class PrivateMoments(ReleasedMoments):
         penalty: PenaltyKind | None = None,
         alpha: float | None = None,
         l1_ratio: float | None = None,
-        estimand: Estimand = "bounded",
+        estimand: EstimandChoice = "auto",
     ) -> Results:
         """Fit a model to the release; this costs no privacy, however often it is done.
 
@@ -55,11 +55,11 @@ class PrivateMoments(ReleasedMoments):
             The strength of the penalty; chosen on the release by default.
         l1_ratio : float, optional
             The share of the l1 norm in an elastic net: 0 is ridge, 1 is lasso.
-        estimand : {"bounded", "declared"}
+        estimand : {"auto", "declared", "bounded"}
             The estimand of intervals; see `Results.about`.
         """
         model, options = penalised_by(penalty, model, alpha, l1_ratio)
-        checks.choice("estimand", estimand, ESTIMANDS)
+        checks.choice("estimand", estimand, CHOICES)
         if not is_formula(target, self.domain):
             return fit_equations(self, self.equations(target, features), model, options).about(estimand)
         asked = self._asked(target, features)

@@ -24,13 +24,14 @@ from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
 from discreet.results.boundary_warnings import remarks
+from discreet.results.description import description
 from discreet.results.design import design_matrix
-from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
+from discreet.results.documents import FORMAT_VERSIONS, document, exposure_of, facts_of
+from discreet.results.estimands import CHOICES, EstimandChoice, resolved
 from discreet.results.fitted import Fitted
 from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
-from discreet.results.inference import ESTIMANDS, OLD_FILE, Estimand, infer
+from discreet.results.inference import OLD_FILE, infer
 from discreet.results.marginal_inference import infer_many
-from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
 from discreet.results.series import like
 from discreet.results.summary import to_pandas
@@ -54,8 +55,9 @@ class Results(Fitted):
     names : tuple of str
         The regressors, without the intercept.
     coef : array
-        Their coefficients, in units of the linear predictor per unit of the regressor (per level against the first). Of
-        several outcomes, and of classes, there is a row for each linear predictor.
+        Their coefficients that predict, in units of the linear predictor per unit of the regressor (per level against
+        the first); `params` are those to report. Of several outcomes, and of classes, there is a row for each linear
+        predictor.
     intercept : float or array
         The linear predictor where all regressors are zero and categories at their first level; an entry for each row.
     model : str
@@ -66,6 +68,8 @@ class Results(Fitted):
         `inference`, which takes a while to compute for thousands of outcomes.
     rows : float
         The number of rows: declared, or a released noisy one.
+    rows_sd : float, optional
+        The sd of its noise, 0 if it was declared.
     release_later : Later, optional
         `release`, which takes a while to find and is seldom asked for; None of a model that was released itself.
     remarks : tuple of str
@@ -94,6 +98,7 @@ class Results(Fitted):
     classes: tuple[Any, ...] | None = None
     weights: Floats | None = None
     values: tuple[tuple[GridValues, ...], ...] = ()
+    rows_sd: float | None = None
 
     @property
     def several(self) -> bool:
@@ -108,7 +113,11 @@ class Results(Fitted):
     @property
     def release(self) -> str:  # type: ignore[override]
         """The digest of the release behind it, by which it can be cited."""
-        return digest(self._document()) if self.release_later is None else self.release_later()
+        if self.release_later is not None:
+            return self.release_later()
+        found = self.inference  # one release has one digest, whichever fit is asked for
+        same = self if isinstance(found, Unavailable) else self._inferred(resolved(found))
+        return digest(same._document())
 
     @property
     def released(self) -> ReleasedMoments:
@@ -119,7 +128,7 @@ class Results(Fitted):
 
     @property
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with the prefix of its names in `coefficients`."""
+        """(intercept, coefficients) that predict, of each linear predictor, with the prefix of its names."""
         rows = np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
         return list(zip(self._heads, rows, strict=True))
 
@@ -150,26 +159,32 @@ class Results(Fitted):
             return self.target
         return next(own for own in self.targets if name == own or name.startswith(f"{own}: "))
 
-    def about(self, estimand: Estimand) -> Self:
+    def about(self, estimand: EstimandChoice) -> Self:
         """Return the model with intervals about another fit to the population.
 
         Parameters
         ----------
-        estimand : {"bounded", "declared"}
-            The fit in which far rows and far residuals count less, as the release states; or, of linear models, least
-            squares under the declared bounds: what they would add is charged to the intervals, as far as released
-            counts tell.
+        estimand : {"auto", "declared", "bounded"}
+            Least squares under the declared bounds (of classes and counts, the maximum-likelihood fit): what far rows
+            and far residuals would add is charged to the intervals, as far as released counts tell. Or the bounded fit,
+            in which they count less, as the release states. "auto" is the first of these where its intervals are at
+            most 1.25 times as wide, the median of all, and else the second.
         """
-        checks.choice("estimand", estimand, ESTIMANDS)
-        if self.several and estimand == "declared":
-            raise ParameterError("Intervals about the declared bounds are for one outcome: fit it by itself.")
-        if not self.family.linear and estimand == "declared":
+        checks.choice("estimand", estimand, CHOICES)
+        if self.several:  # whose inference may take a while
+            return replace(self, inference_later=Later(lambda: self._inference_about(estimand)))
+        return self._inferred(self._inference_about(estimand))
+
+    def _inference_about(self, estimand: EstimandChoice) -> Inference | Unavailable:
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return found
+        if not self.family.linear and estimand == "declared" and not found.charged:
             raise ParameterError(
-                f"Intervals of a {self.kind} are about the fit in which rows far from the others count less: what "
-                "those would add was not released. Leave out estimand, or choose 'bounded'."
+                "This model was saved by an older version of discreet, which did not say what rows far from the others "
+                "would add. Leave out estimand, or choose 'bounded'."
             )
-        found = self.joint
-        return self if isinstance(found, Unavailable) else self._inferred(replace(found, estimand=estimand))
+        return resolved(found, estimand)
 
     def _inferred(self, inference: Inference | Unavailable, **changes: Any) -> Self:
         return replace(self, inference_later=Later.of(inference), **changes)
@@ -203,9 +218,9 @@ class Results(Fitted):
             return Unavailable("not available", f"A {self.kind} has no ratios: only odds and rates have them.")
         if isinstance(found, Unavailable):
             return found
-        debiased, p = self.known("estimate"), self.known("p_values")
+        estimates, p = self.coefficients, self.known("p_values")
         names = [name for name in found if name != CONSTANT]
-        columns: dict[str, list[Any]] = {"name": names, ratio: [math.exp(debiased[name]) for name in names]}
+        columns: dict[str, list[Any]] = {"name": names, ratio: [math.exp(estimates[name]) for name in names]}
         columns |= {side: [math.exp(found[name][i]) for name in names] for i, side in enumerate(("low", "high"))}
         return to_pandas(columns | {"p_value": [p[name] for name in names]})
 
@@ -235,15 +250,18 @@ class Results(Fitted):
 
     # ---------------------------------------------------------------- predictions
 
-    def predictor(self, X: Any) -> Floats:
+    def predictor(self, X: Any, *, clip: bool = True) -> Floats:
         """The linear predictors of the rows of X, a column each.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             The features by name; or a matrix with one column for each of `names`.
+        clip : bool
+            Whether columns are clipped to their declared bounds, as they were in the fit. Rows in the ball of a
+            `data_norm` are not shortened.
         """
-        eta: Floats = design_matrix(X, self.certificate.domain, self.names) @ self.coef.T + self.intercept
+        eta: Floats = design_matrix(X, self.certificate.domain, self.names, clip=clip) @ self.coef.T + self.intercept
         return eta if eta.ndim == 2 else eta[:, None]
 
     def expected(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -253,44 +271,76 @@ class Results(Fitted):
         most = column.bounds[1] if column is not None and column.bounds else math.inf
         return self.family.mean(eta, most), self.family.slope(eta, most)
 
-    def predict(self, X: Any) -> Any:
+    def outcomes(self, eta: Floats, *, clip: bool = True) -> Floats:
+        """Return expected numbers or counts at linear predictors; of several outcomes a column for each.
+
+        Parameters
+        ----------
+        eta : array
+            The linear predictors.
+        clip : bool
+            Whether they are clipped to the range that was declared for the outcome.
+        """
+        found = eta if self.family.linear else self.expected(eta)[0]
+        if not clip:
+            return found
+        low, high = self._outcome_ranges.T
+        within: Floats = np.clip(found, low, high)
+        return within
+
+    @property
+    def _outcome_ranges(self) -> Floats:
+        """The declared range of each outcome; that of a rate for one unit of exposure begins at 0."""
+        certificate = self.certificate
+        ranges = (certificate.declared or certificate.domain).ranges(self.targets)
+        if exposure_of(certificate) is not None:
+            ranges[:, 0] = 0.0
+        return ranges
+
+    def predict(self, X: Any, *, clip: bool = True) -> Any:
         """The expected number or count, or the class, of each row; of several outcomes a column for each.
 
-        X is not clipped to the bounds.
+        Columns are clipped to their declared bounds, as they were in the fit, and predicted numbers and counts to the
+        range that was declared for the outcome.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             As for `predictor`.
+        clip : bool
+            False gives the plain line, however far it leads.
 
         Returns
         -------
         array, or Series
             For a pandas frame, a Series with the frame's index.
         """
-        eta = self.predictor(X)
+        eta = self.predictor(X, clip=clip)
         if self.several:
-            return eta
-        found = self.expected(eta[:, 0])[0] if self.classes is None else np.array(self.classes)[places(eta)]
-        return like(X, found, self.target)
+            return self.outcomes(eta, clip=clip)
+        if self.classes is None:
+            return like(X, self.outcomes(eta[:, 0], clip=clip), self.target)
+        return like(X, np.array(self.classes)[places(eta)], self.target)
 
-    def predict_proba(self, X: Any) -> Floats | Unavailable:
+    def predict_proba(self, X: Any, *, clip: bool = True) -> Floats | Unavailable:
         """The probability of each class, in the order of `classes`; of logistic models only.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             As for `predictor`.
+        clip : bool
+            Whether columns are clipped to their declared bounds.
         """
-        p = self.family.probabilities(self.predictor(X))
+        p = self.family.probabilities(self.predictor(X, clip=clip))
         if p is None:
             return Unavailable("not available", f"A {self.kind} has no probabilities: a logistic regression has.")
         return p
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, *, of: str = "outcome"
+        self, X: Any, level: float = 0.95, *, of: str = "outcome", clip: bool = True
     ) -> tuple[Floats, Floats] | Unavailable:
-        """Intervals (low, high) around the debiased line.
+        """Intervals (low, high) around the line of `params`, within the declared range of the outcome.
 
         Parameters
         ----------
@@ -302,12 +352,14 @@ class Results(Fitted):
             Where a new outcome lies, which is for numbers, with a variance that may change along the line, and tails
             that are normal, or as heavy as released counts of residuals say; or where the expected outcome lies, the
             line itself, a count, or the probability of the second class: NaN where the features tell too little of it.
+        clip : bool
+            Whether columns are clipped to their declared bounds, and both ends to the range of the outcome.
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
         if self.several:
             return Unavailable("not available", "Intervals of predictions are for one outcome: fit it by itself.")
-        D, found = design_matrix(X, self.certificate.domain, self.names), self.joint
+        D, found = design_matrix(X, self.certificate.domain, self.names, clip=clip), self.joint
         Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
@@ -324,10 +376,12 @@ class Results(Fitted):
         else:
             variance = np.where(found.noise_of(Z) > found.largest_noise, np.nan, variance)
             half = found.quantile(level, df) * np.sqrt(variance)
-        low, high = (self.expected(end)[0] for end in (centre - half, centre + half))
-        return low, high
+        low, high = centre - half, centre + half
+        if self.classes is None:
+            return self.outcomes(low, clip=clip), self.outcomes(high, clip=clip)
+        return self.expected(low)[0], self.expected(high)[0]
 
-    def predictions(self, X: Any, level: float = 0.95) -> dict[str, Any]:
+    def predictions(self, X: Any, level: float = 0.95, *, clip: bool = True) -> dict[str, Any]:
         """Return all predictions of each row, by column: outcomes, and their probabilities or intervals.
 
         Several outcomes have a column each, by their names.
@@ -338,10 +392,13 @@ class Results(Fitted):
             As for `predict`.
         level : float
             The level of the intervals of outcomes.
+        clip : bool
+            Whether columns and outcomes are clipped to what was declared, as for `predict`.
         """
         if self.several:
-            return dict(zip(self.targets, self.predict(X).T, strict=True))
-        found, p, interval = {"prediction": self.predict(X)}, self.predict_proba(X), self.predict_interval(X, level)
+            return dict(zip(self.targets, self.predict(X, clip=clip).T, strict=True))
+        found, p = {"prediction": self.predict(X, clip=clip)}, self.predict_proba(X, clip=clip)
+        interval = self.predict_interval(X, level, clip=clip)
         if not isinstance(p, Unavailable):
             found |= {f"p[{label}]": column for label, column in zip(self.classes or (), p.T, strict=True)}
         if not isinstance(interval, Unavailable):
@@ -352,31 +409,7 @@ class Results(Fitted):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; a number that is missing for one coefficient is None."""
-        if self.several:
-            return outcomes_description(self)
-        numbers = {
-            "params": self.coefficients,
-            "debiased": self.known("estimate"),
-            "std_err": self.known("std_err"),
-            "privacy_noise": self.known("privacy_noise"),
-            "pvalues": self.known("p_values"),
-            "conf_int": self.intervals(0.95),
-            "rsquared": self.rsquared,
-            "residual_sd": self.residual_sd,
-            "dispersion": self.dispersion,
-            "df_resid": self.df_resid,
-        }
-        return {
-            "target": self.target,
-            "model": self.model,
-            "link": self.link,
-            "classes": self.classes,
-            **{key: json_ready(value) for key, value in numbers.items()},
-            "units": {name: self.unit(name) for name in self.coefficients},
-            "rows": self.rows,
-            "guarantee": self.certificate.guarantee.to_dict(),
-            "release": self.release,
-        }
+        return outcomes_description(self) if self.several else description(self)
 
     def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
@@ -418,16 +451,18 @@ def results(
     `raw`: the equations that standard errors of several outcomes come from, where e was changed since.
     """
     certificate, cited = released.certificate, Later(lambda: released.digest)
-    rows = e.n if released.domain.unit.plain else released.rows()  # of weighted rows, their total weight
+    rows, rows_sd = released.rows_and_noise()  # e.n is the sum of the weights that rows have in the last stage
     names = tuple(name for name in e.names if name != CONSTANT)
     inference: Later[Inference | Unavailable]
     if theta.ndim == 2:
         T, h, t = many_units(released, e)
         params = (h * (T @ theta)).T + t
         inference = Later(lambda: infer_many(released, e if raw is None else raw))
-        return Results(e.targets, names, params[:, 1:], params[:, 0], model, certificate, inference, rows, cited)
+        lines = params[:, 1:], params[:, 0]
+        return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, rows_sd=rows_sd)
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     inference = Later.of(infer(released, e, units))
     told = remarks(released, target)
-    return Results((target,), names, coef, intercept, model, certificate, inference, rows, cited, told)
+    line = coef, intercept
+    return Results((target,), names, *line, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy import stats
 
 from discreet.core.arrays import Floats
-from discreet.core.field_kinds import NUMBER, many
+from discreet.core.field_kinds import ABOVE_0, FROM_0, NUMBER, many, maybe, record, whole
 from discreet.core.fields import Fields, FileRecord
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
+from discreet.results.residual_tail import SHARES, residual_tail
 from discreet.solve.debiased import Debiased, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
@@ -25,8 +26,74 @@ from discreet.solve.outcome import shares
 _LEAST = 0.1
 """The variance around any prediction is at least this share of the mean one."""
 
+_LARGEST = 2.0
+"""The largest residual of a mapped outcome, where predictions stay in its range."""
+
 _NORMAL = 3.0
 """The kurtosis of normal errors."""
+
+
+_SURE, _VISIBLE = 0.975, 0.04
+"""Residuals count as cut if what lies beyond adds this share to their variance with this probability."""
+
+_SHIFT = 2.5
+"""Fitted values of least squares differ from those of the bounded fit by at most this many means of |r| - b."""
+
+_FAR = 3.0
+"""Fitted values lie within this many sds of their mean, to tell on which side of the line residuals can be cut."""
+
+
+@dataclass(frozen=True)
+class CutResiduals(FileRecord):
+    """Residuals beyond the half width b at which they are cut, in the user's units; `FIELDS` describes each number.
+
+    `squares` and `sizes` are quantiles at `residual_tail.SHARES` of the mean of r^2 - b^2 and of |r| - b over all rows,
+    which are 0 where |r| < b.
+    """
+
+    half_width: float
+    squares: tuple[float, ...]
+    sizes: tuple[float, ...]
+    mean: float | None
+    mean_error: float
+    side: int
+
+    FIELDS = Fields(
+        "cut_residuals",
+        "Residuals beyond the half width b at which the last stage cuts them.",
+        half_width=ABOVE_0("b."),
+        squares=many(FROM_0, minItems=len(SHARES), maxItems=len(SHARES))(
+            f"Quantiles of the mean of r^2 - b^2 beyond b, at the probabilities {', '.join(map(str, SHARES))}."
+        ),
+        sizes=many(FROM_0, minItems=len(SHARES), maxItems=len(SHARES))("Quantiles of the mean of |r| - b beyond b."),
+        mean=maybe(NUMBER)("The mean of the outcome with cut residuals; null without an intercept."),
+        mean_error=FROM_0("Its standard error."),
+        side=whole(-1, maximum=1)("Where residuals can be cut: 1 above the line, -1 below it, 0 on both sides."),
+    )
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild from `to_dict`."""
+        found = super().from_dict(facts)
+        if any(a > b for held in (found.squares, found.sizes) for a, b in itertools.pairwise(held)):
+            raise FileFormatError("it is damaged: quantiles of cut residuals do not rise.")
+        return found
+
+    def squares_at(self, share: float) -> float:
+        """A quantile of the mean of r^2 - b^2."""
+        return float(np.interp(share, SHARES, self.squares))
+
+    def mean_interval(self, level: float) -> tuple[float, float] | None:
+        """An interval for the mean of the table's own outcomes; None without an intercept."""
+        if self.mean is None:
+            return None
+        least, middle, most = np.interp([(1 - level) / 2, 0.5, (1 + level) / 2], SHARES, self.sizes).tolist()
+        if self.side == 0:
+            least, middle = -most, 0.0
+        ends = sorted((self.side or 1) * end for end in (least, most))
+        centre, error = (self.side or 1) * middle, float(stats.norm.ppf((1 + level) / 2)) * self.mean_error
+        low, high = centre - math.hypot(centre - ends[0], error), centre + math.hypot(ends[1] - centre, error)
+        return self.mean + low, self.mean + high
 
 
 @dataclass(frozen=True)
@@ -45,11 +112,49 @@ class OutcomeSpread(FileRecord):
     slope: float
     edges: tuple[float, ...] = ()
     within: tuple[float, ...] = ()
+    cut: CutResiduals | None = None
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of outcomes around the line."""
+        """The standard deviation of outcomes around the line; of residuals that are cut, where they are."""
         return math.sqrt(self.sigma2)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether cutting residuals may lower the standard deviation by two percent or more."""
+        return self.cut is not None and self.cut.squares_at(_SURE) > _VISIBLE * self.sigma2
+
+    def table_sigma_interval(self, level: float) -> tuple[float, float]:
+        """An interval for the sd of the table's own residuals, with what lies beyond the cut."""
+        low, high = (end**2 for end in self.sigma_interval(level))
+        if self.cut is None:
+            return math.sqrt(low), math.sqrt(high)
+        least, middle, most = (self.cut.squares_at(share) for share in ((1 - level) / 10, 0.5, (1 + level) / 2))
+        above = middle + math.hypot(high - self.sigma2, most - middle)
+        return math.sqrt(low + least), math.sqrt(self.sigma2 + above)
+
+    def table_explained_interval(self, level: float) -> tuple[float, float]:
+        """An interval for R^2 of least squares of the table.
+
+        What lies beyond the cut adds to the residuals, and may be explained itself: no better than the rest is, and by
+        at most `_SHIFT` times the mean size of it.
+        """
+        low, high = self.explained_interval(level)
+        if self.cut is None or not self.is_cut:
+            return low, high
+        at = [self.cut.squares_at(share) for share in ((1 - level) / 2, 0.5, (1 + level) / 2)]
+        cases = [(low, at[1]), (high, at[1]), *((self.explained, beyond) for beyond in (0.0, *at))]
+        ends = [self._with_tail(told, beyond, sign) for told, beyond in cases for sign in (-0.5, 1.0)]
+        return min(ends), max(ends)
+
+    def _with_tail(self, told: float, beyond: float, sign: float) -> float:
+        """R^2, from that of cut residuals, where the tail adds `beyond` to the variance and moves the line."""
+        assert self.cut is not None
+        told = min(max(told, 0.0), 1 - 1e-9)
+        line = math.sqrt(told / (1 - told) * self.sigma2)
+        shift = min(_SHIFT * beyond / (2 * self.cut.half_width), math.sqrt(told * beyond))
+        explained = max(line + sign * shift, 0.0) ** 2
+        return explained / (explained + self.sigma2 + beyond)
 
     def sigma_interval(self, level: float) -> tuple[float, float]:
         """A confidence interval for sigma."""
@@ -94,6 +199,7 @@ class OutcomeSpread(FileRecord):
         slope=NUMBER("The variance around a prediction is level + slope * prediction."),
         edges=many(NUMBER)(absent=(), old=True),
         within=many(NUMBER)("The shares of residuals within these half widths.", absent=(), old=True),
+        cut=maybe(record(CutResiduals))("Residuals beyond the half width at which they are cut.", absent=None),
     )
 
     @classmethod
@@ -126,7 +232,65 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     ends = h**2 * level - h * slope * centre, h * slope
     edges, within = _within(released, e.target)
     shape = tuple((h * edges).tolist()), tuple(within.tolist())
-    return OutcomeSpread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, *shape)
+    found = OutcomeSpread(
+        h**2 * sigma2 * _inside(released, e.target), df, explained, math.sqrt(chance + noise), *ends, *shape
+    )
+    return replace(found, cut=_cut(released, e, found, units, theta))
+
+
+def _cut(
+    released: ReleasedMoments, e: NormalEquations, found: OutcomeSpread, units: UserUnits, theta: Floats
+) -> CutResiduals | None:
+    """Return what lies beyond the half width of the last stage, of the model theta of the mapped columns."""
+    if not released.stages or released.mean_alone:
+        return None
+    stage, rows, h = released.stages[-1], released.rows(), units.half
+    own = stage.event.coordinates
+    j = own.outcomes.index(e.target)
+    chosen, counts = stage.event.chosen[j], stage.counts(e.target)
+    edges = np.array(own.widths[j]) / math.sqrt(_mean_weight(released, e, rows))
+    tail = residual_tail(counts, stage.sd("counts", e.target), edges, chosen, _LARGEST, rows)
+    b, quantiles = h * float(edges[chosen]), (tuple((h**2 * tail.squares).tolist()), tuple((h * tail.sizes).tolist()))
+    told = _line_mean(released, e, theta, rows)
+    if told is None:
+        return CutResiduals(b, *quantiles, None, 0.0, 0)
+    level, error = units.params(np.zeros(len(theta)))[1] + h * told[0], h * told[1]
+    far = _FAR * math.sqrt(max(found.explained, 0.0) * found.sigma2 / max(1 - found.explained, 0.01))
+    low, high = released.domain.ranges([e.target])[0].tolist()
+    above, below = level - far + b < high, level + far - b > low
+    error = math.hypot(error, found.sigma / math.sqrt(rows))
+    return CutResiduals(b, *quantiles, level, error, int(above) - int(below))
+
+
+def _line_mean(released: ReleasedMoments, e: NormalEquations, theta: Floats, rows: float) -> tuple[float, float] | None:
+    """Return the mean of the fitted values over all rows, and the sd of its noise; None without an intercept.
+
+    The means of the columns were released before the stages; in these, rows have weights.
+    """
+    if e.names[0] != CONSTANT:
+        return None
+    x, sd = e.S[0, 1:] / max(e.n, 1.0), e.s_xx / max(e.n, 1.0)
+    for block, array in released.arrays.items():
+        if block.statistic == "sums" and set(e.names[1:]) < set(block.rows):
+            x, sd = array[[block.rows.index(name) for name in e.names[1:]]] / rows, block.sd / rows
+    noise = math.hypot(sd * float(np.linalg.norm(theta[1:])), e.s_xy / max(e.n, 1.0))
+    return float(theta[0] + theta[1:] @ x), noise
+
+
+def _mean_weight(released: ReleasedMoments, e: NormalEquations, rows: float) -> float:
+    """The mean of the squared weights of rows in the last stage."""
+    if e.names[0] != CONSTANT:
+        return 1.0
+    return float(np.clip(e.n / (rows * max(_inside(released, e.target), 0.5)), 0.01, 1.0))
+
+
+def _inside(released: ReleasedMoments, target: str) -> float:
+    """The share of rows whose residuals are not cut, where U'U is that of these rows; else 1."""
+    if not released.stages or not released.stages[-1].holds("inner"):
+        return 1.0
+    stage = released.stages[-1]
+    counts, chosen = stage.counts(target), stage.event.chosen[stage.event.coordinates.outcomes.index(target)]
+    return float(shares(counts, max(float(counts.sum()), 1.0))[: chosen + 1].sum())
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -201,12 +202,23 @@ def promise(g: Guarantee) -> str:
     return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
 
 
-def row_count(certificate: Certificate, rows: float) -> str:
+def row_count(certificate: Certificate, rows: float, sd: float | None = None) -> str:
     """The number of rows, and where it comes from; of weighted rows, the sum of their weights."""
     unit = certificate.domain.unit
-    if not unit.plain:
-        total = float(f"{unit.largest_weight * rows:.3g}")
-        return f"{'weights of about' if unit.weights else 'count as about'} {total:,.6g}, from noisy sums"
-    if certificate.rows is not None:
-        return f"{rows:,.0f}, declared"
-    return f"about {float(f'{rows:.3g}'):,.0f}, from noisy sums"
+    if unit.plain and certificate.rows is not None:
+        return f"{certificate.rows:,}, declared"
+    about = _about(unit.largest_weight * rows, sd and unit.largest_weight * sd)
+    return about if unit.plain else f"{'weights of' if unit.weights else 'count as'} {about}"
+
+
+def _about(value: float, sd: float | None) -> str:
+    """Format a noisy number with the digits that its noise leaves.
+
+    Examples
+    --------
+    >>> _about(20103.4, 85.2), _about(20103.4, None)
+    ('about 20,100 (sd 85)', 'about 20,100, from noisy sums')
+    """
+    if not sd:
+        return f"about {float(f'{value:.3g}'):,.6g}, from noisy sums"
+    return f"about {round(value, -math.floor(math.log10(sd))):,.10g} (sd {float(f'{sd:.2g}'):,.6g})"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.core.fields import Written
 from discreet.core.placeholders import Unavailable
+from discreet.results.estimands import Estimand
 
 ONE_OUTCOME = Unavailable(
     "not available",
@@ -31,6 +32,9 @@ class Inference(Written, ABC):
     estimate: Floats
     """The debiased intercept and coefficients."""
 
+    estimand: Estimand
+    """The fit that the intervals are about."""
+
     errors: Floats | Unavailable
     """Their standard errors, of those too that are withheld."""
 
@@ -50,6 +54,15 @@ class Inference(Written, ABC):
     def given(self) -> Bools:
         """Mask of the intercept and the coefficients that have intervals."""
         return np.asarray(self.noise <= self.largest_noise)
+
+    @property
+    @abstractmethod
+    def charged(self) -> bool:
+        """Whether intervals about least squares under the declared bounds have anything to charge."""
+
+    @abstractmethod
+    def about(self, estimand: Estimand) -> Self:
+        """The same with intervals about another fit."""
 
     @property
     @abstractmethod

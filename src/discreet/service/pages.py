@@ -175,18 +175,20 @@ def builder(
 @pages.post("/tables/{table}/model")
 def build(
     table: str, person: Sender, service: Open, formula: Text = "", outcome: Text = "", features: Names = None,
-    method: Text = "", epsilon: Text = "", r_squared: Text = "", reference: Text = "",
+    method: Text = "", epsilon: Text = "", r_squared: Text = "", about: Text = "", reference: Text = "",
 ) -> Response:  # fmt: skip
     """Check a model; if it is valid, go on to its price and plan."""
     chosen = features or []
     given = {"formula": formula, "outcome": outcome, "features": chosen, "method": method}
-    given |= {"epsilon": epsilon, "r_squared": r_squared}
+    given |= {"epsilon": epsilon, "r_squared": r_squared, "about": about}
     views.table(service, table)
     try:
-        numbers = {"epsilon": number(epsilon), "r_squared": number(r_squared or "0.5")}
+        lines = [line.strip() for line in about.splitlines() if line.strip()]
+        guesses = {"r_squared": number(r_squared) if r_squared else None, "about": lines}
         asked = _checked(
-            PlanRequest, table=table, formula=formula_of(formula, outcome, chosen), method=method, **numbers
-        )
+            PlanRequest, table=table, formula=formula_of(formula, outcome, chosen), method=method,
+            epsilon=number(epsilon), **guesses,
+        )  # fmt: skip
         job, _ = service.submit(person, asked, reference[:100] or None)
     except DiscreetError as error:
         return _builder(person, service, table, given, str(error).split("\n"))
@@ -195,7 +197,8 @@ def build(
 
 def _builder(person: Person, service: Service, table: str, given: dict[str, Any], problem: Any = ()) -> Response:
     found, domain = views.table(service, table), service.catalogue.domain(table)
-    blank = {"formula": "", "outcome": "", "features": [], "method": OFFERED[0], "epsilon": "0.5", "r_squared": "0.5"}
+    blank = {"formula": "", "outcome": "", "features": [], "method": OFFERED[0], "epsilon": "0.5"}
+    blank |= {"r_squared": "", "about": ""}
     return render("builder.html", person, 422 if problem else 200, table=found, columns=list(domain.inputs),
         given=blank | given, problem=list(problem), methods=OFFERED, reference=secrets.token_urlsafe(24),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from discreet.service.settings import Name
 
 Formula = Annotated[str, Field(min_length=1, max_length=2000)]
 Epsilon = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+Guess = Annotated[str, Field(max_length=2000)]  # as age.sd=18
 Purpose = Annotated[str, Field(max_length=300)]
 Id = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -76,7 +77,8 @@ class PlanRequest(_MethodRequest):
     """The expected accuracy of a model, from public facts and guesses: free."""
 
     kind: Literal["plan"] = "plan"
-    r_squared: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    r_squared: Annotated[float, Field(ge=0, lt=1)] | None = None
+    about: Annotated[list[Guess], Field(max_length=500)] = []
 
 
 class TrialRequest(_MethodRequest):

@@ -25,6 +25,7 @@ from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerE
 from discreet.ledger import Ledger
 from discreet.ledger.blocks import asked as asked_for
 from discreet.planning import plan as make_plan
+from discreet.planning.guesses import guesses
 from discreet.planning.synthetic import synthetic
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.report import report
@@ -202,9 +203,10 @@ class ServedTable:
     def plan(self, asked: PlanRequest) -> dict[str, str]:
         """Predict the accuracy of a model."""
         public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
-        guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
+        guessed: dict[str, Any] = {"r_squared": asked.r_squared, "about": guesses(asked.about)}
+        asked_for: dict[str, Any] = {"epsilon": _around(asked.epsilon), "methods": [asked.method]}
         found = make_plan(
-            self.domain, asked.formula, methods=[asked.method], draws=6, tighter=False, **public, **guessed
+            self.domain, asked.formula, draws=6, tighter=False, **public, **guessed, **asked_for
         )  # other bounds are not the analyst's to choose
         told = [_table(found.summary()), _table(found.coefficients())]
         return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}

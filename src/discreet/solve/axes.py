@@ -7,6 +7,7 @@ centred. Mathematics in ``docs/mathematics``, section 12.2.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,12 @@ from discreet.solve.noise_aware import denoise
 
 _WIDENED = 0.5
 """Variances are widened by this share of their noise."""
+
+_FARTHEST = 1.5
+"""Rows of a rare group lie at most this far from the mean, in units of a typical row norm."""
+
+_AT_ENDS = 0.8
+"""A number lies at the ends of its range if its variance is at least this share of the largest for its mean."""
 
 _KNOWN = 0.3
 """c: a direction is scaled to variance 1 if its variation is well above c s sqrt(q), the noise of the release."""
@@ -106,6 +113,68 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float
     rotated = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
     axes = np.column_stack([P[:, :1], rotated]) if constant else rotated
     return Axes(axes, float(np.sum(a / raised)))
+
+
+def rare_gaps(axes: Axes, levels: Sequence[Sequence[int]]) -> Floats:
+    """Return how far rows of a rare group lie from the mean along the columns, a row for each group.
+
+    For a level of a category it is e_l - p, with p the shares of the levels. A number of mean m and variance v near
+    (1 - m)(1 + m), the largest that there is, lies at the ends of its range: the gap is that to the rarer end.
+
+    `axes`: those along the columns, with a constant.
+    `levels`: for each category, the places of its levels in the design.
+
+    Examples
+    --------
+    >>> axes = Axes(np.array([[1.0, -0.1, -0.9], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), 2.0)
+    >>> rare_gaps(axes, [[1, 2]])  # levels of 0.1 and 0.9 of the rows
+    array([[ 0. ,  0.9, -0.9],
+           [ 0. , -0.1,  0.1]])
+    """
+    scale = np.diag(axes.P)[1:]
+    mean, variance = -axes.P[0, 1:] / scale, 1 / scale**2
+    gaps = []
+    for places in levels:
+        at = np.array(places)
+        p = np.clip(mean[at - 1], 0.0, 1.0)
+        p /= max(float(p.sum()), 1.0)
+        for j in range(len(at)):
+            gap = np.zeros(len(axes.P))
+            gap[at] = -p
+            gap[at[j]] += 1.0
+            gaps.append(gap)
+    of_levels = {i for places in levels for i in places}
+    for i in np.flatnonzero(variance > _AT_ENDS * (1 - mean**2)) + 1:
+        if i not in of_levels:
+            gap = np.zeros(len(axes.P))
+            gap[i] = -np.sign(mean[i - 1]) - mean[i - 1]
+            gaps.append(gap)
+    return np.array(gaps).reshape(-1, len(axes.P))
+
+
+def capped(axes: Axes, gaps: Floats, typical: float) -> Axes:
+    """Return axes in which rows of rare groups lie not much further out than a typical row.
+
+    In whitened axes a group of a share p lies at 1/sqrt(p), so that its rows are shortened, and stretched again at each
+    stage. With d the gap of a group and t = P'd/|P'd|, the axes P (I - (1 - c) t t') shorten P'd to c P'd.
+
+    `gaps`: see `rare_gaps`.
+    `typical`: the norm of a typical row.
+
+    Examples
+    --------
+    >>> axes = Axes(np.array([[1.0, -0.1], [0.0, 10.0]]), 1.0)
+    >>> capped(axes, np.array([[0.0, 1.0]]), 1.0).P
+    array([[ 1.   , -0.015],
+           [ 0.   ,  1.5  ]])
+    """
+    P, most = axes.P, _FARTHEST * typical
+    for d in gaps:
+        z = d @ P
+        size = float(np.linalg.norm(z))
+        if size > most:
+            P = P - np.outer(P @ z, z) * ((1 - most / size) / size**2)
+    return axes._replace(P=P)
 
 
 def triangular(P: ArrayLike) -> Floats:

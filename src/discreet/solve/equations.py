@@ -31,7 +31,7 @@ class NormalEquations:
         those of the outcomes themselves, and the noise of S enters through theta - offset only.
     `score_products`, `s_score_products`: for each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise
         sd of the diagonal of Z'Z of it.
-    `tails`: for each outcome t: shortened rows and clipped residuals move a'theta by at most about sqrt(t a'G a).
+    `cuts`, `tails`: for each outcome k and t: what clipped residuals and shortened rows would add, see `solve.tails`.
     """
 
     names: tuple[str, ...]
@@ -48,6 +48,7 @@ class NormalEquations:
     offset: Floats | None = None
     score_products: Floats | None = None
     s_score_products: Floats | None = None
+    cuts: Floats | None = None
     tails: Floats | None = None
 
     @classmethod
@@ -69,7 +70,9 @@ class NormalEquations:
 
     def one(self, j: int) -> NormalEquations:
         """Return the equations of one outcome."""
-        parts = {name: getattr(self, name) for name in ("squares", "score_products", "s_score_products", "tails")}
+        parts = {
+            name: getattr(self, name) for name in ("squares", "score_products", "s_score_products", "cuts", "tails")
+        }
         own: dict[str, Any] = {name: None if x is None else x[[j]] for name, x in parts.items()}
         offset = None if self.offset is None else self.offset[:, [j]]
         return replace(self, targets=(self.targets[j],), V=self.V[:, [j]], s_V=self.s_V[[j]], offset=offset, **own)

@@ -44,10 +44,6 @@ _UNSEEN = 3.0
 _NEGLIGIBLE = 30.0
 """Laws whose likelihood is e^-30 of the best one's are dropped."""
 
-_DOUBT = 4.0
-"""Factor on the covariances before the last of three or more stages: short radii and narrow clipping bias all earlier
-stages alike."""
-
 _LEAST_ENERGY = 0.02
 _CLIPPED = 0.1
 
@@ -169,12 +165,15 @@ def joint(
     *,
     constant: bool,
     energy: float | None = None,
+    doubt: float = 1.0,
 ) -> Joint:
     """Return the posterior of one outcome's coefficients.
 
     `size`: about the mean of |z|^2 in the first stage, the constant apart.
     `constant`: whether the design begins with the constant.
     `energy`: the mean of e^2, where no stage released it.
+    `doubt`: factor on the covariances before the last of three or more stages: short radii and narrow clipping bias
+    all earlier stages alike.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
@@ -186,7 +185,7 @@ def joint(
         laws = begun = _begun(P.shape[1], hypotheses, grid, constant=constant)
         for k, stage in enumerate(facts, start=1):
             if k == len(facts) >= 3:
-                laws = laws._replace(covariance=_DOUBT * laws.covariance)
+                laws = laws._replace(covariance=doubt * laws.covariance)
             laws = _updated(laws, stage, n, last=k == len(facts), constant=constant)
         weights = np.exp(laws.log - laws.log.max())
         weights /= weights.sum()

@@ -10,7 +10,7 @@ on a grid of (n, m, s). With an intercept they may lie in two places, too, as th
 16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m. They
 may also be skewed, as spending or days of illness are: a share of them at one place, the others exponential from there.
 Where noise drowns the counts, m stays at the middle of the declared bounds: a centre estimated from noise would be
-worse.
+worse. Levels of categories, which are 0 or 1, need no law: `locate_level`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ _HEAVY = 0.25
 _MISFIT = 0.03
 _REACH = 3.5
 """The span of the second level extends this many sds of an outcome to each side of its centre."""
+
+_UNIFORM, _RAREST = 1 / 12, 0.001
+"""The variance of a share that may be any, and the least share of either value of a yes or no."""
 
 WHOLE: Span = (-1.0, 1.0)
 
@@ -123,6 +126,32 @@ def locate(counts: Sequence[BinCounts], rows: tuple[float, float], *, centred: b
     found = [_moments(p * part, M) for part in (spike, 1 - spike)]
     held = Location(n, m, s, tuple(h._replace(variance=h.variance + s**2 / 4) for h in found if h.probability > 1e-9))
     return _by_histogram(counts, held) if trusted(counts[-1].sd, n) else held
+
+
+def locate_level(counts: Sequence[BinCounts], rows: tuple[float, float]) -> Location:
+    """Estimate the location of a level, which is 0 or 1, so that two of the 16 parts of the range hold all rows.
+
+    `counts`: counts over the whole range, all with the same noise; `rows`: as for `locate`.
+
+    The share of ones is uniform beforehand, as far as its mean and variance go.
+
+    Examples
+    --------
+    >>> counts = np.zeros(16)
+    >>> counts[[8, 15]] = 700, 300
+    >>> found = locate_level([BinCounts(counts, WHOLE, 1.0)], (1000.0, 1.0))
+    >>> round(found.centre, 3), round(found.spread, 3)
+    (0.3, 0.458)
+    """
+    n = max(*rows, 1.0)
+    no, yes = (float(np.mean([own.values[part] for own in counts])) for part in (BINS // 2, BINS - 1))
+    noise = counts[0].sd ** 2 / len(counts) / (2 * n**2)
+    weight = _UNIFORM / (_UNIFORM + noise)
+    p = 0.5 + weight * (yes - no) / (2 * n)
+    variance = weight * noise
+    least = min(max(math.sqrt(variance), _RAREST), 0.5)
+    p = min(max(p, least), 1 - least)
+    return Location(n, p, math.sqrt(p * (1 - p)), (Hypothesis(1.0, p, variance + (0.2 / BINS) ** 2),))
 
 
 def _moments(p: Floats, M: Floats) -> Hypothesis:

@@ -1,15 +1,26 @@
 """The effect of clipped residuals and shortened rows on a stage, from released counts: ``docs/mathematics``, 6.7.
 
-A stage cuts residuals at b and shortens rows at r, so its equations are those of a fit in which both count less. The
-fit to all of them would differ by G, the inverse of X'X, times the sum of the differences. Released counts tell how
-many residuals were cut and how many rows were shortened; the mean effect of each in one direction is assumed to be
-`_CUT` and `_BENT`.
+A stage cuts residuals at b and shortens rows at r, so its equations are those of a fit in which both count less. Least
+squares differs from it by G, the inverse of X'X, times the sum of the differences. With c_i the part of a residual
+beyond b, in units of b, and N residuals cut, the inequality of Cauchy and Schwarz bounds the first difference:
+
+    (a'G sum_cut u_i c_i)^2  <=  sum_cut (a'G u_i)^2 sum_cut c_i^2
+
+Robust standard errors tell how large (a'G u)^2 is where residuals are large: with C the covariance from sampling, which
+is the sum of (a'G u)^2 e^2, sum_cut (a'G u_i)^2 is about N/n a'C a over the mean of e^2. Released counts tell N and the
+sum of c_i^2. The cut parts also add to the sampling error. So intervals about least squares have the covariance
+
+    C (1 + k),     k = N (N m + m + 2 sqrt(m)) / sum e^2,     m the mean of c_i^2
+
+Shortening a row of norm |z| takes |z| - r^2/|z| off it; the residuals of far rows are taken to be off the line by
+`_BENT` of their sd on average, as where a line is fitted to a curve, which moves a'theta by sqrt(t a'G a).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,32 +28,79 @@ from discreet.core.arrays import Floats
 from discreet.privacy.values import ReleasedStage
 from discreet.statistics.row_norms import RowNormCounts
 
-_CUT, _BENT = 0.4, 0.2
-"""The mean effect of a clipped residual in one direction, in units of b, if errors are skewed; and that of a far row,
-in units of the spread and of its norm, if a line is fitted to a curve."""
+_BENT = 0.2
+"""The mean residual of far rows, in units of the sd of residuals."""
 
 _UNSEEN = 0.5
 """Counts may hide this many sds of their noise."""
 
+_NEAR = 7.9
+"""Counts further out than this many times b are mostly noise."""
 
-def tail(stages: Sequence[ReleasedStage], outcome: str, n: float) -> float:
-    """Return t, such that clipping and shortening in the last stage move a'theta by at most about sqrt(t a'G a)."""
+_HEAVY, _HEAVIEST = 0.1, 0.2
+"""The share of sizes beyond b that lies beyond 2 b, where noise hides it; and the largest that is believed."""
+
+_FIRST, _NEXT = 0.1, 2.5
+"""Mean squares of x/b - 1 between b and 2 b, and between 2 b and 4 b."""
+
+_LEAST = 0.01
+"""The mean of e^2 is at least this."""
+
+
+class Charge(NamedTuple):
+    """What intervals about least squares allow for: k times the sampling covariance, and t G."""
+
+    k: float
+    t: float
+
+
+def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome: str, n: float) -> Charge:
+    """Return the charge for what the last stage cut and shortened.
+
+    `norms`: the stage that counted row norms, if any did.
+    """
     last = stages[-1]
     own, j = last.event.coordinates, last.event.coordinates.outcomes.index(outcome)
-    b, spread = last.event.widths[j], math.sqrt(max(float(last.squares[j]), 0.0) / n)
-    residuals = _number(last.counts(outcome)[last.event.chosen[j] + 1 :], last.sd("counts", outcome))
-    rows, reach = 0.0, own.radius / _typical(last)
-    if len(stages) > 1 and (edges := stages[-2].event.coordinates.row_norms):
-        within = int(np.sum(np.array(edges) / _typical(stages[-2]) < 1.01 * reach))
-        rows = _number(stages[-2].row_norms[within:], stages[-2].sd(RowNormCounts.name))
-    return b**2 * ((_CUT * residuals) ** 2 + (_BENT * spread * reach * rows) ** 2) / n
+    b, place, squares = last.event.widths[j], last.event.chosen[j], max(float(last.squares[j]), _LEAST * n)
+    N, m = Beyond.of(np.array(own.widths[j]), last.counts(outcome), place, last.sd("counts", outcome))
+    k = N * (N * m + m + 2 * math.sqrt(m)) / squares
+    if norms is None:
+        return Charge(k, 0.0)
+    edges, reach = np.array(norms.event.coordinates.row_norms) / _typical(norms), own.radius / _typical(last)
+    place = max(int(np.sum(edges < 1.01 * reach)) - 1, 0)
+    N, m = Beyond.of(edges, norms.row_norms, place, norms.sd(RowNormCounts.name))
+    return Charge(k, b**2 * squares / n * (_BENT * reach * N) ** 2 * (1 + m) / n)
+
+
+class Beyond(NamedTuple):
+    """The number of sizes beyond an edge b, and the mean square of x/b - 1 among them."""
+
+    number: float
+    square: float
+
+    @classmethod
+    def of(cls, edges: Floats, counts: Floats, place: int, sd: float) -> Beyond:
+        """Estimate both from noisy counts between edges; b is that at a place.
+
+        The share p of them that lies beyond 2 b, drawn towards `_HEAVY` as far as it may be noise, tells the rest: as
+        many again lie beyond 4 b, and so on.
+
+        Examples
+        --------
+        >>> found = Beyond.of(np.array([1.0, 2.0, 4.0, 8.0]), np.array([900.0, 80.0, 16.0, 3.0, 1.0]), 0, 1e-3)
+        >>> found.number, round(found.square, 2)
+        (99.0, 2.15)
+        """
+        b, beyond = edges[place], counts[place + 1 :]
+        lower = edges[place:]
+        near = lower < _NEAR * b
+        far = near & (lower > 1.99 * b)
+        number = max(float(beyond[near].sum()), _UNSEEN * sd * math.sqrt(max(int(near.sum()), 1)))
+        weight = sd * math.sqrt(max(int(far.sum()), 1))
+        p = min((max(float(beyond[far].sum()), 0.0) + _HEAVY * weight) / (number + weight), _HEAVIEST)
+        return cls(number, (1 - p) * _FIRST + p * _NEXT / (1 - 4 * p))
 
 
 def _typical(stage: ReleasedStage) -> float:
     """Return the norm of a row with a coordinate of size 1 along each axis."""
     return math.sqrt(len(stage.event.coordinates.axes))
-
-
-def _number(counts: Floats, sd: float) -> float:
-    """Return the number in some parts, or the number that noise may hide, if that is more."""
-    return max(float(counts.sum()), _UNSEEN * sd * math.sqrt(len(counts)))

@@ -293,7 +293,7 @@ class Statistic(ABC):
         raise ValueError("these sums hold no such statistic")
 
     def column(self, block: BlockLike) -> str | None:
-        """The only column that it depends on, within its declared bounds; None where it depends on whole rows."""
+        """The only coordinate that it depends on, within declared bounds; None where it depends on whole rows."""
         return None
 
     # ---------------------------------------------------------------- stages

@@ -67,7 +67,7 @@ class OutcomeCounts(Counts):
         return [sums.residual_counts(block.columns[0])]
 
     def column(self, block: BlockLike) -> str | None:
-        """The outcome."""
+        """The coordinate of the outcome."""
         return block.columns[0]
 
     def sizes(
@@ -84,8 +84,11 @@ class OutcomeCounts(Counts):
         return one
 
     def change(self, block: BlockLike, places: Places, rows: RowArrays) -> Floats:
-        """The squared change: 1 for a row within the span; with a span, rows hold the outcome alone."""
-        return rows.present if block.span is None else rows.present * (bin_of(rows.Z[:, 1], block.span) >= 0)
+        """The squared change: 1 for a row within the span."""
+        if block.span is None:
+            return rows.present
+        (place,) = places.indices(block.columns)
+        return rows.present * (bin_of(rows.Z[:, place], block.span) >= 0)
 
 
 def cell_of(z: Floats) -> NDArray[np.intp]:

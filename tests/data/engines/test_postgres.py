@@ -11,7 +11,15 @@ from offers import NUMBERS, PEOPLE, people
 from tables import full_text
 
 from discreet import Domain, DPLinearRegression, Moments, Postgres
+from discreet.data.engines.derived import DerivedNumbers
+from discreet.data.reading import Table
+from discreet.data.stages import staged
+from discreet.domain.coordinates import Coordinates
+from discreet.domain.derived import number
+from discreet.domain.encoding import refuse_non_finite
+from discreet.domain.formula import formula
 from discreet.errors import DataError, ParameterError
+from discreet.privacy.events.coordinates import stage_block
 
 from .conftest import ingested
 
@@ -110,9 +118,84 @@ def test_what_pushdown_does_not_do_is_refused(database):
     source = Postgres(database, ingested(database, table), pushdown=True)
     with pytest.raises(DataError, match=r"'x' holds numbers beyond 1e100.*leave out pushdown"):
         Moments.from_source(source, Domain.from_bounds(["x"], ["y"], data_norm=1, bounds_y=(0, 3)))
-    model = DPLinearRegression(epsilon=1, delta=1e-6, domain=Domain({"x": (0.1, 2), "y": (0, 3)}), random_state=1)
-    with pytest.raises(ParameterError, match=r"derived columns such as .*leave out pushdown"):
-        model.fit_formula("y ~ log(x)", source)
+    model = DPLinearRegression(epsilon=1, delta=1e-6, domain=UNMADE, random_state=1)
+    for text, why in NOT_MADE.items():
+        with pytest.raises(ParameterError, match=rf"does not make the derived column .*: {why}.*leave out pushdown"):
+            model.fit_formula(text, source)
+    assert not hasattr(model, "release_")
+
+
+UNMADE = Domain({"x": (0.1, 2), "y": (0, 3), "far": (1, 1e250), "near": (1e-280, 1), "level": ["a", "b"]})
+NOT_MADE = {
+    "y ~ poly(x, 2)": "the database does not compute",
+    "y ~ x:level": "it multiplies the levels of a category",
+    "y ~ I(1 / near)": "it is divided by what may be too small",
+    "y ~ log(near)": "its logarithm is that of what may be too small",
+    "y ~ I(far * x * 1e30)": "its values may be too large",
+    "y ~ exp(400 * x - 740)": "its exponential may be too large or too small",
+}
+
+DERIVED = [
+    "log(x)", "log1p(y)", "sqrt(y)", "exp(x)", "I(x / 1000)", "I((x - 0.3)^3)", "x:y", "I(x * y / (1 + y))", "y^2",
+    "log(x + sqrt(y))", "I(1 / x)", "exp(y - 1)", "I(2 * tiny * tiny)", "I(tiny / 3)", "exp(tiny)", "log1p(tiny)",
+]  # fmt: skip
+
+
+def test_derived_numbers_have_the_same_bits(database, execute):
+    """Also where products vanish, which PostgreSQL would refuse, and where values lie outside the bounds."""
+    rng = np.random.default_rng(3)
+    ends = np.array([0.0, -0.0, 5e-324, -5e-324, 1e-200, -1e-160, 1e-310, 3e-162, 1e-17, 1.0, -1.0, 1e300, 2.0**-500])
+    spread = 2.0 ** rng.uniform(-1074, 10, 300) * rng.choice([-1, 1], 300)
+    tiny = np.concatenate([ends, spread, rng.uniform(-1, 1, 200)])
+    n = len(tiny)
+    x, y = np.concatenate([2.0 ** np.arange(-9, 9), rng.uniform(-1, 9, n - 18)]), rng.uniform(-1, 4, n)
+    table = pa.table({"x": x, "y": np.where(rng.random(n) < 0.2, np.abs(tiny), y), "tiny": tiny})
+    declared = Domain({"x": (0.1, 6), "y": (0, 3), "tiny": (-0.9, 1)})
+    domain, name = formula("~ " + " + ".join(DERIVED), declared).domain, ingested(database, table)
+    made = DerivedNumbers({"x": "x", "y": "y", "tiny": "tiny"})
+    columns = {text: made.add(column) for text, column in domain.columns.items()}
+    rows = made.rows(f"(SELECT *, row_number() OVER () AS place FROM {name} OFFSET 0) AS t")
+    found = execute(f"SELECT {', '.join(columns.values())} FROM {rows} ORDER BY place").fetchall()
+    values = {own: table[own].to_numpy() for own in ("x", "y", "tiny")}
+    for text, there in zip(columns, np.array(found).T, strict=True):
+        assert np.array_equal(there, number(domain.columns[text], values, refuse_non_finite, clip=True)), text
+    source = Postgres(database, name, pushdown=True)
+    assert Moments.from_source(source, domain) == Moments.from_source(table, domain)
+
+
+@both
+def test_derived_and_yes_no_outcomes_have_the_same_stages(pushdown, database, tmp_path):
+    table = people(3_000)
+    source = Postgres(database, ingested(database, table), pushdown=pushdown)
+    for text in ("log1p(income) ~ age + sex", "sqrt(income) ~ age + log1p(age)", "sex ~ age + income"):
+        model = DPLinearRegression(**FIT).fit_formula(text, source)
+        assert len(model.release_.stages) > 1
+        assert np.array_equal(model.coef_, DPLinearRegression(**FIT).fit_formula(text, table).coef_)
+
+
+@both
+def test_row_norms_alone_have_the_same_bits(pushdown, database):
+    """A stage without outcomes, and without U'U."""
+    table = people(3_000)
+    source = Postgres(database, ingested(database, table), pushdown=pushdown)
+    design = NUMBERS.design_names([name for name in NUMBERS.columns if name != "income"])
+    q, edges = len(design), [0.3 * 2 ** (k / 4) for k in range(16)]
+    P = np.triu(np.random.default_rng(0).normal(size=(q, q)))
+    stage = Coordinates.rounded(design, [], P, np.empty((q, 0)), edges[0], [], edges)
+    here, there = (staged(Table.of(own, NUMBERS, 1), stage, gram=False) for own in (table, source))
+    assert here == there
+    (counts,) = here.integers(stage_block(stage, "lengths"))
+    assert sum(counts > 0) > 3
+    assert sum(counts) == 3_000 << 40
+
+
+@both
+def test_three_stages_have_the_same_row_norms(pushdown, database):
+    table = people(3_000)
+    source = Postgres(database, ingested(database, table), pushdown=pushdown)
+    here, there = (DPLinearRegression(**FIT, stages=3).fit_source(own, "income").release_ for own in (table, source))
+    assert here.norms.event.of_norms
+    assert here.norms == there.norms
 
 
 @both

@@ -9,7 +9,11 @@ from offers import BAD_ROW, BALL, NUMBERS, PEOPLE, SECRET_LEVEL, SECRETS, people
 from tables import full_text
 
 from discreet import AdaSSP, Domain, DPLinearRegression, DPLogisticRegression, Moments
+from discreet.data.reading import Table
+from discreet.data.stages import staged
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError, ParameterError
+from discreet.privacy.events.coordinates import stage_block
 
 pytestmark = pytest.mark.more
 
@@ -70,6 +74,33 @@ def test_fits(engine, everyone, tmp_path):
         for estimator in (DPLinearRegression(**PROMISE, domain=domain), AdaSSP(**PROMISE, domain=domain)):
             there = saved(estimator.fit_source(source, "income"), tmp_path)
             assert there == saved(estimator.fit_source(table, "income"), tmp_path)
+
+
+@pytest.mark.parametrize("text", ["log1p(income) ~ age + sex", "sex ~ age + income", "grade[2] ~ age"])
+def test_made_outcomes_and_levels(engine, everyone, tmp_path, text):
+    few = everyone.slice(0, 4_000)
+    for domain in (PEOPLE, dropping(PEOPLE)):
+        model = DPLinearRegression(**PROMISE, domain=domain)
+        there = saved(model.fit_formula(text, engine(few)), tmp_path)
+        assert len(model.release_.stages) > 1
+        assert there == saved(model.fit_formula(text, few), tmp_path)
+
+
+def test_row_norms_alone(engine, everyone):
+    """A stage without outcomes and without U'U."""
+    rng = np.random.default_rng(0)
+    for table, domain in ((everyone, PEOPLE), (everyone.slice(0, 3_000), dropping(NUMBERS))):
+        design = domain.design_names([name for name in domain.columns if name != "income"])
+        q, edges = len(design), [0.7 * 2 ** (k / 4) for k in range(16)]
+        P = np.triu(rng.normal(size=(q, q)))
+        stage = Coordinates.rounded(design, [], P, np.empty((q, 0)), edges[0], [], edges)
+        block = stage_block(stage, "lengths")
+        (here,), (there,) = (
+            staged(Table.of(source, domain, 1), stage, gram=False).integers(block) for source in (table, engine(table))
+        )
+        assert here.tolist() == there.tolist()
+        assert sum(here > 0) > 3
+        assert sum(here) == table.num_rows << 40
 
 
 def test_several_outcomes_in_three_stages(engine, everyone, tmp_path):

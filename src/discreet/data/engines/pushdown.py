@@ -26,6 +26,8 @@ import pyarrow as pa
 
 from discreet.core.arrays import Floats, Ints
 from discreet.core.problems import Problems
+from discreet.data.engines.derived import DerivedNumbers
+from discreet.data.engines.sql import float8, text, with_columns
 from discreet.data.passes.base import Pass
 from discreet.data.passes.first_pass import FirstPass
 from discreet.data.passes.moments import MomentsPass, layout
@@ -64,12 +66,7 @@ class PushdownSource(Remote):
     home = "in a database that sums them up itself. Remedy: leave out pushdown, so that they are read here"
 
     def __init__(self, transaction: Snapshot, domain: Domain) -> None:
-        derived = [name for name, column in domain.columns.items() if column.factors]
-        if derived:
-            raise ParameterError(
-                f"With pushdown the database sums up, and it does not make derived columns such as {derived[0]!r}. "
-                "Remedy: make them columns of the query and declare their bounds, or leave out pushdown."
-            )
+        _refuse_derived(domain)
         unknown = [name for name, column in domain.columns.items() if type(column) not in (Numeric, Categorical)]
         if unknown:
             raise ParameterError(
@@ -100,6 +97,20 @@ class PushdownSource(Remote):
         if isinstance(what, ScoreProductPass) and plain:
             return run.score_products(what.coordinates)
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
+
+
+def _refuse_derived(domain: Domain) -> None:
+    """Refuse derived columns that the database cannot make."""
+    inputs = dict.fromkeys(domain.inputs, "x")
+    for name, column in domain.columns.items():
+        try:
+            if column.factors:
+                DerivedNumbers(inputs).add(column)
+        except ParameterError as error:
+            raise ParameterError(
+                f"With pushdown the database does not make the derived column {name!r}: {error}. Remedy: make it a "
+                "column of the query and declare its bounds, or leave out pushdown."
+            ) from None
 
 
 class _QueryRun:
@@ -140,8 +151,8 @@ class _QueryRun:
         sums = {(l + a, b): f"u{a} * u{b}" for a, b in pairs}
         sums |= {(i, b): f"e{i} * u{b}" for i in range(l) for b in range(q)}
         sums |= {(i, q): f"e{i} * e{i}" for i in range(l)}
-        within = [f"abs(v{j}) <= {_float(b * ONE)}" for j, b in places]
-        within += [f"length <= {_float(edge * ONE)}" for edge in coordinates.row_norms]
+        within = [f"abs(v{j}) <= {float8(b * ONE)}" for j, b in places]
+        within += [f"length <= {float8(edge * ONE)}" for edge in coordinates.row_norms]
         rows = _rotated(_encoded(self._transaction, self._domain), coordinates, self._domain)
         kept = [*_lines(l, q), *(f"v{j}" for j in range(len(coordinates.outcomes))), "length"]
         found = self._ask(rows, [*sums.values(), "1", *(f"({test})::int" for test in within)], kept)
@@ -160,11 +171,11 @@ class _QueryRun:
         q, m = len(coordinates.axes), len(coordinates.outcomes)
         rows = _rotated(_encoded(self._transaction, self._domain), coordinates, self._domain)
         scores = [
-            f"round(u{a}::float8 * (e{j}::float8 / {_float(ONE)}))::bigint AS s{j}_{a}"
+            f"round(u{a}::float8 * (e{j}::float8 / {float8(ONE)}))::bigint AS s{j}_{a}"
             for j in range(m)
             for a in range(q)
         ]
-        rows = _step(rows, scores)
+        rows = with_columns(rows, scores)
         pairs = list(combinations_with_replacement(range(q), 2))
         sums = {(j * q + a, b): f"s{j}_{a} * s{j}_{b}" for j in range(m) for a, b in pairs}
         if m == 1:
@@ -198,10 +209,10 @@ class _QueryRun:
         found = dict(self._fetch(held + " UNION ALL ".join(parts)))
         return [int(value) for i in range(len(some)) for value in found[i].strip("{}").split(",")]
 
-    def _cells(self, column: str) -> Ints:
+    def _cells(self, outcome: str) -> Ints:
         """Return the counts of an outcome, over all rows that have one."""
-        own = self._domain.select([column])
-        place, shift = own.positions[column][0], LATTICE_BITS + 1 - (CELLS.bit_length() - 1)
+        own, shift = self._domain.alone(outcome), LATTICE_BITS + 1 - (CELLS.bit_length() - 1)
+        (place,) = own.indices([outcome])
         cell = f"least((z{place} + {int(ONE)}) >> {shift}, {CELLS - 1})::int"
         query = f"SELECT {cell} AS cell, count(*) FROM {_encoded(self._transaction, own)} GROUP BY 1"
         counts = np.zeros(CELLS, dtype=np.int64)
@@ -236,26 +247,31 @@ def _encoded(transaction: Snapshot, domain: Domain) -> str:
     encoder = Encoder(domain)
     numbers = {name: column for name, column in domain.columns.items() if column.bounds}
     categories = {name: column for name, column in domain.columns.items() if column.levels}
-    raw = [f"{_number(transaction, name, column)} AS x{_place(domain, name)}" for name, column in numbers.items()]
+    read = {name: column for name, column in domain.inputs.items() if column.bounds}
+    inputs = {name: f"i{i}" for i, name in enumerate(read)}
+    raw = [f"{_number(transaction, name, column)} AS {inputs[name]}" for name, column in read.items()]
     raw += [f"{_level(transaction, name, column)} AS k{_place(domain, name)}" for name, column in categories.items()]
     rows = f"{transaction.rows()}{_where(transaction, domain)}"
-    rows = _step(rows, [f"{int(ONE)}::bigint AS z0", *raw], keep=False)
+    rows = with_columns(rows, [f"{int(ONE)}::bigint AS z0", *raw], keep=False)
+    made = DerivedNumbers(inputs)
+    found = {name: made.add(column) if column.factors else inputs[name] for name, column in numbers.items()}
+    rows = with_columns(made.rows(rows), [f"{own} AS x{_place(domain, name)}" for name, own in found.items()])
     levels = [
         f"(k{_place(domain, name)} = {k})::int::bigint * {int(ONE)} AS z{place}"
         for name in categories
         for k, place in enumerate(domain.positions[name])
     ]
-    rows = _step(rows, levels)
+    rows = with_columns(rows, levels)
     places, ball = [_place(domain, name) for name in numbers], sorted(_place(domain, n) for n in domain.norm_columns)
-    rows = _step(rows, [f"{_scaled(encoder, i, ball=i in ball)} AS y{i}" for i in places])
+    rows = with_columns(rows, [f"{_scaled(encoder, i, ball=i in ball)} AS y{i}" for i in places])
     plain = [i for i in places if i not in ball]
     if ball:
-        rows = _step(rows, [f"{' + '.join(f'y{i} * y{i}' for i in ball)} AS squares"])
-        rows = _step(rows, [f"{_float(ONE)} / greatest(sqrt(squares), {_float(ONE)}) AS short"])
-        rows = _step(rows, [f"round(y{i} * short)::bigint AS q{i}" for i in ball])
+        rows = with_columns(rows, [f"{' + '.join(f'y{i} * y{i}' for i in ball)} AS squares"])
+        rows = with_columns(rows, [f"{float8(ONE)} / greatest(sqrt(squares), {float8(ONE)}) AS short"])
+        rows = with_columns(rows, [f"round(y{i} * short)::bigint AS q{i}" for i in ball])
         inside = f"{' + '.join(f'q{i} * q{i}' for i in ball)} <= {domain.ball_lattice}"
-        rows = _step(rows, [f"CASE WHEN {inside} THEN q{i} ELSE 0 END AS z{i}" for i in ball])
-    return _step(rows, [f"round(y{i})::bigint AS z{i}" for i in plain])
+        rows = with_columns(rows, [f"CASE WHEN {inside} THEN q{i} ELSE 0 END AS z{i}" for i in ball])
+    return with_columns(rows, [f"round(y{i})::bigint AS z{i}" for i in plain])
 
 
 def _place(domain: Domain, name: str) -> int:
@@ -267,13 +283,13 @@ def _scaled(encoder: Encoder, place: int, *, ball: bool) -> str:
     c, s, low, high = encoder.affine(place)
     x, near = f"x{place}", _near(c, s, low, high)
     if near is not None:
-        x = f"least(greatest({x}, {_float(near[0])}), {_float(near[1])})"
-    difference = f"({x} - {_float(c)})"
-    product = f"{difference} * {_float(s)}"
+        x = f"least(greatest({x}, {float8(near[0])}), {float8(near[1])})"
+    difference = f"({x} - {float8(c)})"
+    product = f"{difference} * {float8(s)}"
     if ball or s < 1:
         least = (_TINY if ball else 0.25) / s
-        product = f"CASE WHEN abs({difference}) < {_float(least)} THEN 0::float8 ELSE {product} END"
-    return f"least(greatest({product}, {_float(low)}), {_float(high)})"
+        product = f"CASE WHEN abs({difference}) < {float8(least)} THEN 0::float8 ELSE {product} END"
+    return f"least(greatest({product}, {float8(low)}), {float8(high)})"
 
 
 def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | None:
@@ -293,7 +309,7 @@ def _number(transaction: Snapshot, name: str, column: Column) -> str:
         return f"{value}::int::float8" if kind == "bool" else f"{value}::float8"
     if kind == "date":
         return f"({value} - DATE '1970-01-01')::float8"
-    return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {_float(86_400_000_000.0)}"
+    return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {float8(86_400_000_000.0)}"
 
 
 def _level(transaction: Snapshot, name: str, column: Column) -> str:
@@ -301,10 +317,10 @@ def _level(transaction: Snapshot, name: str, column: Column) -> str:
     kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
     if column.entries is TEXT:
         value = f'{value}::text COLLATE pg_catalog."C"'  # byte by byte, whatever the collation of the column
-        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # PostgreSQL text has no NUL
+        known = [(k, text(str(level))) for k, level in levels if "\0" not in str(level)]  # PostgreSQL text has no NUL
     elif kind in ("float4", "float8", "numeric"):
         value = f"{value}::float8"
-        known = [(k, _float(int(level))) for k, level in levels if int(float(level)) == int(level)]
+        known = [(k, float8(int(level))) for k, level in levels if int(float(level)) == int(level)]
     else:
         value = f"{value}::int" if kind == "bool" else value
         known = [(k, f"'{int(level)}'::bigint") for k, level in levels if -(2**63) <= int(level) < 2**63]
@@ -343,15 +359,15 @@ def _rotated(rows: str, coordinates: Coordinates, domain: Domain) -> str:
     rotated += [
         f"z{place}::float8 + {_product(-t, x)} AS r{j}" for j, (t, place) in enumerate(zip(theta, y, strict=True))
     ]
-    rows = _step(rows, rotated)
-    rows = _step(rows, [f"greatest(sqrt({_tree(q)}), {_float(coordinates.radius * ONE)}) AS length"])
-    short = [f"round(w{a} * ({_float(ONE)} / length))::bigint AS o{a}" for a in range(q)]
-    short += [f"r{j} * ({_float(coordinates.radius * ONE)} / length) AS v{j}" for j in range(len(y))]
-    rows = _step(rows, short)
+    rows = with_columns(rows, rotated)
+    rows = with_columns(rows, [f"greatest(sqrt({_tree(q)}), {float8(coordinates.radius * ONE)}) AS length"])
+    short = [f"round(w{a} * ({float8(ONE)} / length))::bigint AS o{a}" for a in range(q)]
+    short += [f"r{j} * ({float8(coordinates.radius * ONE)} / length) AS v{j}" for j in range(len(y))]
+    rows = with_columns(rows, short)
     inside = f"{' + '.join(f'o{a} * o{a}' for a in range(q))} <= {coordinates.norm_squared_lattice}"
     clipped = [f"CASE WHEN inside THEN o{a} ELSE 0 END AS u{a}" for a in range(q)]
     clipped += [f"{_clipped(j, b)} AS e{i}" for i, (j, b) in enumerate(_places(coordinates))]
-    return _step(_step(rows, [f"{inside} AS inside"]), clipped)
+    return with_columns(with_columns(rows, [f"{inside} AS inside"]), clipped)
 
 
 def _places(coordinates: Coordinates) -> list[tuple[int, float]]:
@@ -361,13 +377,13 @@ def _places(coordinates: Coordinates) -> list[tuple[int, float]]:
 
 def _clipped(j: int, b: float) -> str:
     inverse = float(1 / np.float64(b))
-    return f"round(least(greatest(v{j} * {_float(inverse)}, {_float(-ONE)}), {_float(ONE)}))::bigint"
+    return f"round(least(greatest(v{j} * {float8(inverse)}, {float8(-ONE)}), {float8(ONE)}))::bigint"
 
 
 def _product(weights: Floats, places: Sequence[int]) -> str:
     """Return SQL for a product of weights with coordinates, which is exact in any order."""
-    terms = [f"{_float(w)} * z{place}" for w, place in zip(weights.tolist(), places, strict=True) if w]
-    return f"({' + '.join(terms) or _float(0.0)})"
+    terms = [f"{float8(w)} * z{place}" for w, place in zip(weights.tolist(), places, strict=True) if w]
+    return f"({' + '.join(terms) or float8(0.0)})"
 
 
 def _tree(q: int) -> str:
@@ -420,7 +436,7 @@ def _flaws(
     if column.date:
         yield f"NOT isfinite({value})", lambda: _refuse_far(name, "dates without end")
     if name in domain.norm_columns:
-        far = f"abs({value}::float8) BETWEEN {_float(_FAR)} AND {_float(np.finfo(float).max)}"
+        far = f"abs({value}::float8) BETWEEN {float8(_FAR)} AND {float8(np.finfo(float).max)}"
         yield far, lambda: _refuse_far(name, "numbers beyond 1e100, which the database does not shorten")
 
 
@@ -433,22 +449,7 @@ def _undeclared(column: Column) -> str | float:
     return "".join(map(str, column.levels)) + "?" if column.entries is TEXT else 0.5
 
 
-# ---------------------------------------------------------------- SQL
-
-
-def _step(rows: str, columns: Sequence[str], *, keep: bool = True) -> str:
-    """Return SQL for rows with more columns, which are computed once."""
-    kept = ["*", *columns] if keep else columns
-    return f"(SELECT {', '.join(kept)} FROM {rows} OFFSET 0) AS t" if columns else rows
-
-
-def _float(value: float) -> str:
-    """Return SQL for a number that is read back to the same bits."""
-    return f"'{float(value)!r}'::float8"
-
-
-def _text(value: str) -> str:
-    return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'::text"
+# ---------------------------------------------------------------- limbs
 
 
 def _mirrored(upper: Ints) -> Ints:

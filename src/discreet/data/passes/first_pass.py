@@ -28,10 +28,11 @@ def tallied(cells: NDArray[np.intp], bins: int, weights: Floats | None) -> Ints:
 class Tally:
     """The encoded outcomes of all rows that have one, including rows dropped for another missing value."""
 
-    def __init__(self, reader: Source, domain: Domain, column: str) -> None:
-        self._reader, self._place = reader, domain.positions[column][0]
-        self._alone = reader.only(column) if domain.missing == "drop" else None
-        self._encoder = Encoder(domain.select([column])) if self._alone else None
+    def __init__(self, reader: Source, domain: Domain, outcome: str) -> None:
+        own = domain.alone(outcome) if domain.missing == "drop" else domain
+        self._reader, (self._place,) = reader, own.indices([outcome])
+        self._alone = reader.only(outcome) if own is not domain else None
+        self._encoder = Encoder(own) if self._alone else None
 
     def outcomes(self, batch: Batch) -> Floats:
         """Return the outcomes of one batch."""
@@ -40,7 +41,7 @@ class Tally:
         y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
         y = y[: self._alone.fill(batch.raw, y, self._encoder)]
         self._encoder.finish(y)
-        return y[:, 1]
+        return y[:, self._place]
 
     def cells(self, batch: Batch) -> Ints:
         """Count the outcomes of a batch in each cell."""

@@ -55,11 +55,11 @@ class ArraySource(Source):
         """Return the number of rows of a range."""
         return batch[1] - batch[0]
 
-    def only(self, column: str) -> ArraySource:
-        """Return a source of the same rows with one column."""
-        own, place = copy.copy(self), list(self.domain.columns).index(column)
+    def only(self, coordinate: str) -> ArraySource:
+        """Return a source of the same rows with the column of one coordinate."""
+        own, place = copy.copy(self), list(self.domain.columns).index(self.domain.column_of[coordinate])
         columns = [block[:, i : i + 1] for block in self._blocks for i in range(block.shape[1])]
-        own.domain, own._blocks = self.domain.select([column]), [columns[place]]
+        own.domain, own._blocks = self.domain.alone(coordinate), [columns[place]]
         return own
 
     def kept(self, batch: tuple[int, int]) -> Bools | None:

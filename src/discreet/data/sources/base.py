@@ -61,10 +61,13 @@ class Source(ABC):
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels of a batch into A; return the number of rows written."""
 
-    def only(self, column: str) -> Source:
-        """Return a source of the same batches with one column: rows that lack another value are not dropped."""
+    def only(self, coordinate: str) -> Source:
+        """Return a source of the same batches with the column of one coordinate.
+
+        Rows that lack a value of another column are not dropped.
+        """
         own = copy.copy(self)
-        own.domain = self.domain.select([column])
+        own.domain = self.domain.alone(coordinate)
         return own
 
     def kept(self, batch: Any) -> Bools | None:

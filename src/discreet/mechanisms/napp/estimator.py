@@ -125,21 +125,21 @@ class NAPP(ReleasesModel, PrivateEstimator):
     recycling: NappRecycling | None = None
     published: str | None = None
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The expected outcome, or the class, of each row; X is not clipped to the bounds."""
-        predicted: NDArray[Any] = self._done().predict(X)
+    def predict(self, X: Any, *, clip: bool = True) -> NDArray[Any]:
+        """The expected outcome, or the class, of each row; `clip` is as for the other estimators."""
+        predicted: NDArray[Any] = self._done().predict(X, clip=clip)
         return predicted
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, *, clip: bool = True) -> Floats:
         """The linear predictor of a classifier; above 0 for the second of two classes."""
-        eta: Floats = self._done().decision_function(X)
+        eta: Floats = self._done().decision_function(X, clip=clip)
         return eta
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, *, clip: bool = True) -> Floats:
         """The probability of each class."""
-        p: Floats = self._done().predict_proba(X)
+        p: Floats = self._done().predict_proba(X, clip=clip)
         return p
 
     def score(self, X: Any, y: Any, sample_weight: None = None) -> float:

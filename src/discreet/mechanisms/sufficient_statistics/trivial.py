@@ -45,8 +45,8 @@ class TrivialRegressor(Regressor):
         self.certificate_ = Certificate(promise, "TrivialRegressor", domain, software=f"discreet {__version__}")
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The centre of the bounds, for every row."""
+    def predict(self, X: Any, *, clip: bool = True) -> NDArray[np.float64]:
+        """The centre of the bounds, for every row; nothing is left to clip."""
         features = self._to_predict(X)
         if not features.named:
             check_finite("X", features.matrix)

@@ -92,8 +92,10 @@ def of_block(block: Block, facts: LossFacts) -> Part:
         )
     column = block.kind.column(block) if facts.domain.missing == "drop" or block.span is not None else None
 
+    places = facts.domain if column is None else facts.domain.alone(column)
+
     def cost(rows: EncodedRows) -> Floats:
-        return block.kind.change(block, facts.domain, rows) / block.sd**2
+        return block.kind.change(block, places, rows) / block.sd**2
 
     return Part(block.name, cost, everyone, column=column)
 
@@ -107,7 +109,7 @@ def _exchange(block: Block, facts: LossFacts, pair: Pair, everyone: float) -> Pa
 
     def cost(rows: EncodedRows) -> Floats:
         if column is not None:
-            return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows) / block.sd**2
+            return block.kind.swap(block, facts.domain.alone(column), pair.declared[column], rows) / block.sd**2
         if block.exact:
             return block.kind.swap(block, facts.domain, pair.used, rows) / block.sd**2
         X = facts.domain.indices(block.rows)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from discreet.core.fields import FileRecord
 from discreet.core.rounding import ROOM, up
 from discreet.domain import CONSTANT, Domain
+from discreet.statistics.row_norms import ROW_NORMS
 
 if TYPE_CHECKING:
     from discreet.domain.coordinates import Coordinates
@@ -174,6 +175,11 @@ class StatisticsEvent(Event):
     def statistics(self) -> tuple[Block, ...]:
         """The statistics that were released, in the order of their values."""
         return self.blocks
+
+    @property
+    def of_norms(self) -> bool:
+        """Whether it is nothing but counts of row norms."""
+        return bool(self.blocks) and all(block.kind is ROW_NORMS for block in self.blocks)
 
     @property
     def scale(self) -> float:

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.old_keywords import tell_renamed
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.derived import bounded
@@ -102,12 +102,7 @@ def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
         places = np.arange(float(len(found.names)))
         axes.axvline(0, color=GREY, lw=1, zorder=1)
         _intervals(axes, found, places, level)
-        moved = _moved(found)
-        label = "estimate" if isinstance(results.inference, Unavailable) else "debiased estimate"
-        axes.plot(found.estimate, places, "o", color=INK, ms=4.5, zorder=5, label=label)
-        if moved.any():
-            own = found.coef[moved], places[moved]
-            axes.plot(*own, "D", mfc="white", mec=INK, ms=4, zorder=4, label="coef, for predictions")
+        axes.plot(found.estimate, places, "o", color=INK, ms=4.5, zorder=5, label="estimate")
         _finish(figure, axes, found, results)
         if isinstance(why := found.ends, Unavailable):
             note(figure, f"Intervals are {why}: {why.reason}")
@@ -125,15 +120,6 @@ def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
     if not isinstance(found.privacy, Unavailable):
         ends = found.estimate - found.privacy, found.estimate + found.privacy
         axes.hlines(places, *ends, color=ORANGE, alpha=0.55, lw=size, zorder=2, label="privacy noise alone")
-
-
-def _moved(found: Effects) -> NDArray[np.bool_]:
-    """Mask of the model's own coefficients that visibly differ from the debiased ones."""
-    shown = np.concatenate([found.estimate, found.coef, [0.0]])
-    if not isinstance(found.ends, Unavailable):
-        shown = np.concatenate([shown, *found.ends])
-    far: NDArray[np.bool_] = np.abs(found.coef - found.estimate) > 0.015 * np.ptp(shown)
-    return far
 
 
 def _finish(figure: Any, axes: Any, found: Effects, results: Fitted) -> None:
@@ -207,8 +193,8 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     parts, stage = [], 0
     for event in certificate.of(StatisticsEvent):
         space = certificate.domain if event.rotated is None else event.rotated
-        stage += event.rotated is not None
-        place = "" if event.rotated is None else f", stage {stage}"
+        stage += event.rotated is not None and not event.of_norms
+        place = "" if event.rotated is None else f", before stage {stage + 1}" if event.of_norms else f", stage {stage}"
         for blocks, cost in costs(event.blocks, space, neighbors):
             parts.append((" and ".join(map(event.symbol, blocks)) + place, cost))
     total = math.fsum(cost for _, cost in parts)
@@ -320,9 +306,12 @@ def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
     """Outcomes against regressors, colours symmetric around zero."""
     from matplotlib import pyplot as plt
 
-    checks.choice("values", values, ("z", "debiased", "coef"))
+    if values == "debiased":
+        tell_renamed({"values='debiased'": "values='estimate'"})
+        values = "estimate"
+    checks.choice("values", values, ("z", "estimate", "coef"))
     shift = len(fitted.parameters) - len(fitted.names)
-    estimate = fitted.table("params" if values == "coef" else "estimate")
+    estimate = fitted.table("coef" if values == "coef" else "estimate")
     scale = fitted.table("std_err") if values == "z" else 1.0
     for part in (estimate, scale):
         if isinstance(part, Unavailable):
@@ -332,7 +321,7 @@ def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
     if ax is None:
         _, ax = plt.subplots(figsize=(8, 6), layout="constrained")
     image = ax.imshow(Z, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
-    titles = {"z": "debiased coefficient / standard error", "debiased": "debiased coefficient", "coef": "coefficient"}
+    titles = {"z": "estimate / standard error", "estimate": "estimate", "coef": "coefficient that predicts"}
     ax.figure.colorbar(image, ax=ax, label=titles[values])
     for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
         if len(names) <= _LABELS:

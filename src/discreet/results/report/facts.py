@@ -131,12 +131,12 @@ _STATUS = {
 
 def _rows(results: Fitted) -> str:
     if not results.certificate.domain.unit.plain and results.rows is not None:
-        return row_count(results.certificate, results.rows)
+        return row_count(results.certificate, results.rows, results.rows_sd)
     if results.certificate.rows is not None:
         return f"{results.certificate.rows:,}, declared in public; not read from the data"
     if results.rows is None:
         return "not declared"
-    return f"about {float(f'{results.rows:.3g}'):,.0f}, from released noisy sums; not declared"
+    return f"{row_count(results.certificate, results.rows, results.rows_sd)}; released with noise, not declared"
 
 
 def bounds(column: Column) -> str:

@@ -1,0 +1,1 @@
+"""Whether the default becomes least squares, and what its intervals are worth."""

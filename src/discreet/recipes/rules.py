@@ -1,0 +1,93 @@
+"""The rules of a release in stages, by version: a file is replayed by the rules that it was released by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from discreet.recipes import budget
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The constants of radii, half widths and shares of a linear model in stages; n mu is per row of a person.
+
+    Radii are in units of the typical row norm, q is the number of axes.
+    """
+
+    many: float
+    """From this value of n mu/q^1.5 on there are three stages instead of two."""
+
+    scout: float
+    """Radius of the stages before the last: scout (n mu/q^1.5)^(1/4), at least `SPHERE` and at most that of the last of
+    two stages, or 8. It grows, so that whitening approaches the second moments, but slowly, so that the noise of U'U
+    beside them goes away."""
+
+    edges: tuple[float, ...]
+    """Edges of the bins in which row norms are counted before the last of three or more stages."""
+
+    norms: float
+    """Share of what is left of mu^2 for counts of row norms in the axes of the last stage; 0 if they are counted in
+    the stage before."""
+
+    beyond: float
+    root_beyond: float
+    """A share `beyond` q/(n mu) of the rows may exceed the last radius, or `root_beyond`/sqrt(n) if that is more."""
+
+    narrowest: float
+    """The smallest half width of the last of three or more stages, in units of the outcome's spread."""
+
+    clipped: float
+    root_clipped: float
+    """A share `clipped` q/(n mu) of the residuals may be clipped; in the last of three or more stages
+    `root_clipped`/sqrt(n) if that is more."""
+
+    clipped_power: float
+    """The power of 30 q^1.5/(n mu) that this share is multiplied by where n mu is larger: the bias goes away faster
+    than the noise."""
+
+    doubt: float
+    """Factor on the covariance of earlier stages before the last of three or more, which are biased alike."""
+
+    capped: bool
+    """Whether rows of rare groups are kept from lying far out."""
+
+    last_stage: Mapping[str, float]
+    """Shares of the statistics of the last of three or more stages."""
+
+
+RULES: Mapping[int, Rules] = {
+    1: Rules(
+        many=30.0,
+        scout=0.0,
+        edges=tuple(2.0 ** (k / 4) for k in range(17)),
+        norms=0.0,
+        beyond=20.0,
+        root_beyond=0.3,
+        narrowest=0.4,
+        clipped=3.0,
+        root_clipped=0.15,
+        clipped_power=0.0,
+        doubt=4.0,
+        capped=False,
+        last_stage=budget.LAST_STAGE,
+    ),
+    2: Rules(
+        many=15.0,
+        scout=0.7,
+        edges=tuple(0.7 * 2.0 ** (k / 4) for k in range(39)),
+        norms=0.03,
+        beyond=7.0,
+        root_beyond=0.08,
+        narrowest=0.1,
+        clipped=6.0,
+        root_clipped=0.05,
+        clipped_power=0.5,
+        doubt=16.0,
+        capped=True,
+        last_stage={"counts": 0.05, "gram": 0.32, "cross": 0.6, "squares": 0.03},
+    ),
+}
+"""Version 1 is that of discreet 0.2."""
+
+NEWEST = max(RULES)

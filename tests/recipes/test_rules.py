@@ -1,0 +1,116 @@
+"""The rules of a release in stages, by version: each constant is replayed, and rare groups have usable estimates."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from replayed import by_rules, mismatch
+
+from discreet import Domain, DPLinearRegression
+from discreet.recipes import rules as table
+from discreet.recipes.geometry import number_of_stages
+from discreet.recipes.rules import NEWEST, RULES, Rules
+
+LEVELS = list("abcde")
+DOMAIN = Domain({"x": (0, 1), "c": LEVELS, "y": (-10, 10)})
+RARE, EMPTY = (0.4, 0.3, 0.2, 0.09, 0.01), (0.4, 0.3, 0.2, 0.1, 0.0)
+
+
+def people(shares, seed, n=10_000):
+    rng = np.random.default_rng(seed)
+    x, c = rng.uniform(0, 1, n), rng.choice(LEVELS, n, p=shares)
+    return pd.DataFrame({"x": x, "c": c, "y": 2 * x + 1.5 * (c == "b") - (c == "e") + rng.normal(size=n)})
+
+
+def fitted(shares, seed, version=NEWEST, n=10_000, epsilon=3.0, **options):
+    model = DPLinearRegression(epsilon=epsilon, delta=1e-6, domain=DOMAIN, random_state=seed, n_jobs=1, **options)
+    with by_rules(version):
+        return model.fit_source(people(shares, seed, n), "y")
+
+
+def hc1(frame):
+    """The heteroscedasticity-consistent standard error of the last level's coefficient in least squares."""
+    X = np.column_stack([np.ones(len(frame)), frame["x"], *(frame["c"] == level for level in LEVELS[1:])])
+    e = frame["y"] - X @ np.linalg.lstsq(X, frame["y"])[0]
+    G = np.linalg.inv(X.T @ X)
+    V = G @ (X.T * e.to_numpy() ** 2 @ X) @ G * len(X) / (len(X) - X.shape[1])
+    return float(np.sqrt(V[-1, -1]))
+
+
+# ---------------------------------------------------------------- rare groups
+
+
+def test_a_level_of_a_hundredth_of_the_rows_has_a_standard_error_near_that_of_least_squares():
+    ratios = {1: [], 2: []}
+    for seed in range(5):
+        expected = hc1(people(RARE, seed))
+        for version, own in ratios.items():
+            own.append(fitted(RARE, seed, version).results_.std_err["c[e]"] / expected)
+    assert np.median(ratios[2]) <= 2
+    assert np.median(ratios[1]) > 10  # its rows were shortened far more than others
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_a_level_without_rows_keeps_a_bounded_coefficient(epsilon):
+    """Nothing is known of it: it is shrunk towards the mean of the others, and does not follow noise."""
+    for seed in range(5):
+        results = fitted(EMPTY, seed, epsilon=epsilon).results_
+        assert abs(results.params["c[e]"]) < 4  # the outcome's own spread is 1.4
+        assert results.params["c[b]"] == pytest.approx(1.5, abs=0.5)
+
+
+# ---------------------------------------------------------------- each constant
+
+
+CHANGED = {
+    "many": 1e9,
+    "scout": 0.2,
+    "edges": tuple(0.8 * 2.0 ** (k / 4) for k in range(39)),
+    "norms": 0.04,
+    "beyond": 600.0,
+    "root_beyond": 30.0,
+    "narrowest": 0.3,
+    "clipped": 600.0,
+    "root_clipped": 20.0,
+    "doubt": 64.0,
+    "capped": False,
+    "last_stage": {"counts": 0.05, "gram": 0.2, "cross": 0.72, "squares": 0.03},
+}
+
+
+def test_every_constant_is_tried():
+    assert set(CHANGED) == {field.name for field in fields(Rules)}
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGED if name != "doubt"])
+def test_a_release_by_another_constant_is_found(name, monkeypatch):
+    assert mismatch(fitted(RARE, 0).release_) is None
+    with monkeypatch.context() as patch:
+        patch.setitem(table.RULES, NEWEST, replace(RULES[NEWEST], **{name: CHANGED[name]}))
+        forged = fitted(RARE, 0).release_
+        assert mismatch(forged) is None
+    assert forged.certificate.recipe["rules"] == NEWEST
+    assert mismatch(forged) is not None
+
+
+def test_another_doubt_gives_another_model(monkeypatch):
+    """It comes after all that was released, and changes the fit alone."""
+    released = fitted(RARE, 0).release_
+    one = released.fit("y").coef
+    with monkeypatch.context() as patch:
+        patch.setitem(table.RULES, NEWEST, replace(RULES[NEWEST], doubt=1.0))
+        other = type(released)(released.certificate, released.values).fit("y").coef
+    assert not np.allclose(one, other, rtol=1e-6)
+
+
+def test_three_stages_begin_earlier_by_the_newer_rules():
+    for version, many in ((1, 30.0), (2, 15.0)):
+        least = many * 8**1.5
+        stages = [number_of_stages(n, 8, constant=True, rules=RULES[version]) for n in (0.99 * least, 1.01 * least)]
+        assert stages == [2, 3]
+
+
+def test_the_shares_of_a_stage_add_up_to_one():
+    for own in RULES.values():
+        assert sum(own.last_stage.values()) == pytest.approx(1)
