@@ -121,7 +121,8 @@ def _sampled(cell: study.Cell, seed: int) -> dict[str, Any]:
                 "ratios": np.where(se > 0, errors / np.where(se > 0, se, 1.0), np.nan).round(4).tolist(),
                 "overlap": overlap(robust, np.column_stack([low, high])).round(4).tolist(),
             }
-    return found | {"coef": np.asarray(model.coef_).round(6).tolist()}
+    hc1_holds = (robust[:, 0] <= truth(kind)) & (truth(kind) <= robust[:, 1]) | (se == 0)
+    return found | {"coef": np.asarray(model.coef_).round(6).tolist(), "hc1": hc1_holds.tolist()}
 
 
 def grid(given: Any, folder: Path | None) -> list[study.Cell]:

@@ -25,14 +25,18 @@ DELTA, ROWS, _LEVELS = 1e-7, 15_000, 10
 COLUMNS = ("kind", "correlation", "q", *(f"{reach:g}" for reach in REACHES))
 
 
+def columns_of(kind: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of a table with about so many coefficients, and what is told of them."""
+    if kind == "numbers":
+        return {f"x{i}": (0, 1) for i in range(size - 1)}, {}
+    columns = {f"x{i}": [f"level {j}" for j in range(_LEVELS)] for i in range((size - 1) // (_LEVELS - 1))}
+    zipf = 1 / np.arange(1, _LEVELS + 1)
+    return columns, {name: {"shares": (zipf / zipf.sum()).tolist()} for name in columns}
+
+
 def known(kind: str, size: int, correlation: float) -> PlanFacts:
     """What is told of a table with about so many coefficients."""
-    about: dict[str, Any] = {}
-    if kind == "numbers":
-        columns: dict[str, Any] = {f"x{i}": (0, 1) for i in range(size - 1)}
-    else:
-        columns = {f"x{i}": [f"level {j}" for j in range(_LEVELS)] for i in range((size - 1) // (_LEVELS - 1))}
-        about = {name: {"shares": (1 / np.arange(1, _LEVELS + 1)).tolist()} for name in columns}
+    columns, about = columns_of(kind, size)
     told: dict[str, Any] = {"r_squared": 0.5, "mean_square": None, "correlation": correlation, "about": about}
     return facts(Domain(columns | {"y": (0, 1)}), "y", None, rows=ROWS, **told)
 

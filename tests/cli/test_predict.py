@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Domain, DPLogisticRegression, PrivateMoments
+from discreet import Domain, DPLogisticRegression, PrivateMoments, Results
 
 ROWS = 3_000
 DOMAIN = {"age": (18, 90), "region": ["north", "south", "west"], "income": (0, 10_000), "visits": (0, 9), "vote": bool}
@@ -136,3 +136,17 @@ def test_the_command_clips_as_the_model_does_unless_told_not_to(run, folder):
         found = pd.read_csv(folder / "p.csv")
         np.testing.assert_allclose(found["prediction"], model.predict(far, clip=clip), rtol=1e-12)
         assert (found["prediction"].nunique() == 1) == clip
+
+
+def test_counts_are_not_stopped_at_their_declared_maximum_without_clipping(run, folder):
+    options = ["--target", "visits", "--features", "age", "--method", "DPPoissonRegression", "--out", "m.json"]
+    assert run(*fit(*options)).code == 0
+    pd.DataFrame({"age": [90.0, 300.0, 400.0]}).to_csv(folder / "far.csv", index=False)
+    assert run("predict", "m.json", "far.csv", "--out", "p.csv", "--no-clip").code == 0
+    found = pd.read_csv(folder / "p.csv")["prediction"]
+    model = Results.load(folder / "m.json")
+    np.testing.assert_allclose(found, np.exp(model.intercept + model.coef[0] * np.array([90, 300, 400])), rtol=1e-9)
+    assert found.max() > 9
+    ran = run("predict", "m.json", "far.csv", "--out", "p.csv", "--force")
+    assert pd.read_csv(folder / "p.csv")["prediction"].max() <= 9
+    assert "Intervals of an expected count" in " ".join(ran.said.split())

@@ -80,12 +80,17 @@ def everyone(cls):
         ({"stages": 1}, 2),
         ({"stages": 1, "narrow": False}, 1),
         ({"stages": 2, "covariance": "robust"}, 4),
-        ({"stages": 4, "covariance": "robust"}, 6),
+        ({"stages": 3, "covariance": "robust"}, 6),
+        ({"stages": 3, "covariance": "classical"}, 5),
+        ({"stages": 4, "covariance": "robust"}, 7),
         ({"stages": 2, "covariance": "classical"}, 3),
     ],
 )
 def test_a_source_is_opened_once_and_read_as_often_as_is_said(kind, given, times, readings, tmp_path):
-    """Bounds of y are a thousand times too wide, so they are narrowed, and all rows are read again."""
+    """Once at first, once for each stage, from three on once for row norms, and once for score products.
+
+    In one stage bounds of y, a thousand times too wide, are narrowed, and all rows are read again.
+    """
     model = DPLinearRegression(**PROMISE, **given).fit_source(SOURCES[kind](tmp_path), "y")
     assert model.certificate_.domain.columns["y"] != DOMAIN.columns["y"] or "narrow" in given or given["stages"] > 1
     assert readings == {"opened": 1, "read": times}

@@ -2,10 +2,12 @@
 
 In each file, in one temporary folder: ```python blocks share one namespace; a ```toml block whose first line is
 a comment that names a file (``# people.toml``) is written to it; lines of ```console and ```bash blocks that start
-with ``$ discreet `` are run as commands. Blocks that must not run are marked ```text. A block with a title is for the
-package of that name, and ```r is for R: they run where these are installed.
+with ``$ discreet `` are run as commands, what they print in the file of a ``> file`` at their end. Blocks that must
+not run are marked ```text. A block with a title is for the package of that name, and ```r is for R: they run where
+these are installed.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -48,9 +50,14 @@ def run_commands(text, monkeypatch):
             continue
         program, *arguments = shlex.split(line[2:], comments=True)
         assert program == "discreet", f"mark a block of other commands as text: {line}"
-        monkeypatch.setattr(sys, "argv", [program, *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
+        *arguments, place = arguments if ">" in arguments else [*arguments, ""]
+        monkeypatch.setattr(sys, "argv", [program, *(word for word in arguments if word != ">")])
+        with contextlib.ExitStack() as stack:
+            if place:
+                file = stack.enter_context(Path(place).open("w", encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(file))
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
         assert stop.value.code == 0, line
 
 
@@ -108,6 +115,16 @@ def test_examples_run(path, tmp_path, monkeypatch):
         run_elsewhere("r", "\n".join(r_blocks))
     if left_out:
         pytest.skip(f"all but some blocks ran. {left_out[0]}")
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_code_fences_stand_alone_on_their_lines_and_come_in_pairs(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    marks = [line for line in lines if "```" in line]
+    wrong = [line for line in marks if not re.fullmatch(r'```(\w+(?: title="\w+")?)?', line)]
+    assert not wrong, f"{name(path)}: a fence in {wrong[0]!r}; start it on a line of its own"
+    opened = [line != "```" for line in marks]
+    assert opened == [True, False] * (len(marks) // 2), f"{name(path)}: a block does not begin or end"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

@@ -354,8 +354,11 @@ def test_releases_models_and_moments_are_saved_and_checked(table, tmp_path):
     moments.save(tmp_path / "m")
     assert Moments.load(tmp_path / "m") == moments
     model = DPLinearRegression(**OPTIONS).fit_formula(text, table)
+    assert made.domain.format_version == 4  # an older program would not know expressions
     model.release_.save(tmp_path / "r.json")
-    assert json.loads((tmp_path / "r.json").read_text())["format_version"] == 4
+    assert json.loads((tmp_path / "r.json").read_text())["format_version"] == 6  # the rules of the stages
+    SSP(**OPTIONS).fit_formula(text, table).release_.save(tmp_path / "plain.json")
+    assert json.loads((tmp_path / "plain.json").read_text())["format_version"] == 4
     again = PrivateMoments.load(tmp_path / "r.json")
     assert again == model.release_
     assert all(finding.ok for finding in again.certificate.check())

@@ -54,6 +54,27 @@ def test_an_outcome_without_a_name_is_the_one_column_that_is_left():
         model().fit(X[["a"]], Y.to_numpy())
 
 
+@pytest.mark.parametrize("target", [None, 3, [], [None], ["y", 3], {"y": 1}], ids=str)
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression, ReuseCov], ids=lambda kind: kind.__name__)
+def test_an_outcome_of_a_source_is_named(kind, target, no_noise_yet):
+    with pytest.raises(ParameterError, match=r"target must name the outcome, for example 'income', or list several"):
+        model(kind).fit_source(FRAME, target)
+
+
+def test_the_error_about_an_outcome_does_not_quote_what_it_was_given(no_noise_yet):
+    with pytest.raises(ParameterError, match=r"got Series\.$"):
+        model().fit_source(FRAME, FRAME["y"])
+
+
+@pytest.mark.parametrize("target", ["log(y)", ["log(y)", "sqrt(y)"], "a:b", "y ~ a"], ids=str)
+def test_functions_of_columns_that_are_named_as_columns_are_for_formulas(target, no_noise_yet):
+    with pytest.raises(NotReleasedError, match=r"is not declared.*fit_formula\(.*release\(models=\["):
+        model().fit_source(FRAME, target, ["a", "b"])
+    with pytest.raises(NotReleasedError) as caught:
+        model().fit_source(FRAME, "income")
+    assert "formula" not in str(caught.value).lower()
+
+
 def test_beside_a_matrix_the_outcome_is_the_last_column():
     assert model(domain=DOMAIN.select(["a", "b", "z"])).fit(MATRIX, FRAME["z"].to_numpy()).results_.target == "z"
 

@@ -112,6 +112,7 @@ BAD = {
     "inverted": ("[columns]\na = { low = 1, high = 0 }", "people.toml", DomainError, "must be below"),
     "a time of day": ("[columns]\na = { low = 07:00:00, high = 08:00:00 }", "people.toml", DomainError, "neither"),
     "one number": ("[columns]\na = 5", "people.toml", DomainError, "no usable bounds"),
+    "bool as text": ('[columns]\na = "bool"', "people.toml", DomainError, r'has \{ type = "bool" \} for a yes or no'),
     "intercept as text": ('intercept = "false"\n' + ONE, "people.toml", DiscreetError, "intercept must be"),
     "missing": ('missing = "mean"\n' + ONE, "people.toml", DiscreetError, "missing must be"),
     "data_norm as text": ('data_norm = "1"\n' + ONE, "people.toml", DomainError, "data_norm must be"),

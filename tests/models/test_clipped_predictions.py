@@ -1,11 +1,14 @@
 """Predictions clip columns and outcomes to what was declared, as the fit did, unless told not to."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import discreet
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, DPPoissonRegression
+from discreet.errors import ParameterError
 from discreet.results.results import Results
 
 ROWS = 4_000
@@ -87,6 +90,41 @@ def test_counts_lie_in_their_declared_range():
     np.testing.assert_array_equal(model.results_.predict(FAR), model.predict(FAR))
 
 
+def test_the_plain_curve_of_counts_leads_beyond_their_declared_range(tmp_path):
+    model = fitted(DPPoissonRegression, "visits", ["age"], rows=ROWS)
+    rows = FAR.assign(age=[-500.0, 17.0, 50.0, 150.0, 300.0])[["age"]]
+    plain = np.exp(rows["age"] * model.coef_[0] + model.intercept_)
+    assert plain.max() > 50
+    model.results_.save(tmp_path / "m.json", simulation=True)
+    for one in (model, model.results_, Results.load(tmp_path / "m.json")):
+        np.testing.assert_allclose(one.predict(rows, clip=False), plain, rtol=1e-9)
+        assert one.predict(rows).max() <= 9
+    results = model.results_
+    np.testing.assert_allclose(results.predictions(rows, clip=False)["prediction"], plain, rtol=1e-9)
+    (low, high), within = (
+        results.predict_interval(rows, of="mean", clip=False),
+        results.predict_interval(rows, of="mean"),
+    )
+    told = np.isfinite(high)
+    assert high[told].max() > 9 >= within[1][told].max()
+    assert (low[told] <= high[told]).all()
+
+
+@pytest.mark.parametrize("clip", ["no", "False", 0, 1, None])
+def test_clip_is_true_or_false(linear, clip):
+    classes, counts = fitted(DPLogisticRegression, "old"), fitted(DPPoissonRegression, "visits")
+    results = linear.results_
+    asked = [linear.predict, results.predict, results.predict_interval, results.predictions, classes.predict]
+    asked += [classes.predict_proba, classes.decision_function, counts.predict, counts.results_.predict]
+    for ask in asked:
+        with pytest.raises(ParameterError, match="clip must be True or False, got"):
+            ask(FAR, clip=clip)
+    trivial = discreet.TrivialRegressor(bounds_y=(0, 1)).fit([[1.0]], [0.5])
+    with pytest.raises(ParameterError, match="clip must be True or False"):
+        trivial.predict([[1.0]], clip=clip)
+    assert linear.predict(FAR, clip=np.False_)[-1] > 1e6
+
+
 def test_rates_for_one_unit_of_exposure_may_lie_below_the_least_count():
     table = PEOPLE.assign(years=10.0)
     table["visits"] = np.random.default_rng(1).poisson(2.0, ROWS).clip(1, 9)
@@ -160,3 +198,39 @@ def test_the_papers_estimators_clip_too(name):
     np.testing.assert_array_equal(model.predict(far), model.predict(np.clip(far, -1, 1)))
     assert np.abs(model.predict(far)).max() <= 1
     assert model.predict(far, clip=False).shape == model.predict(far).shape
+
+
+def clipped(x, ends):
+    return np.clip(x, *ends)
+
+
+def test_a_plain_reader_of_json_predicts_alike():
+    domain = Domain({"age": (18, 90), "sex": ["F", "M"], "visits": (1, 9), "income": (0, 9_000)})
+    model = DPLinearRegression(epsilon=5, delta=1e-6, domain=domain, random_state=0)
+    model.fit_formula("income ~ log(visits) + sex + age:sex + age", PEOPLE)
+    rows = FAR.assign(visits=[-3.0, 1, 5, 9, 70])
+    told = json.loads(model.results_.to_json())
+    assert list(told["bounds"]) == list(model.results_.names)
+    assert told["bounds"]["sex[M]"] == [0, 1]
+    assert told["bounds"]["log(visits)"] == pytest.approx([0, np.log(9)])
+    assert told["input_bounds"] == {"visits": [1, 9], "age": [18, 90]}
+    near = {name: clipped(rows[name], ends) for name, ends in told["input_bounds"].items()}
+    male = (rows["sex"] == "M").astype(float)
+    regressors = {"(intercept)": 1.0, "log(visits)": np.log(near["visits"]), "sex[M]": male, "age": near["age"]}
+    regressors["age:sex[M]"] = near["age"] * male
+    assert set(regressors) == set(told["coef"])
+    line = sum(told["coef"][name] * values for name, values in regressors.items())
+    np.testing.assert_allclose(clipped(line, told["outcome_range"]), model.predict(rows), rtol=1e-9)
+
+
+def test_json_has_the_range_of_each_outcome_and_none_of_classes():
+    domain = Domain({name: FACTS[name] for name in ("age", "income", "visits")})
+    model = DPLinearRegression(epsilon=5, delta=1e-6, domain=domain, random_state=0)
+    both = model.fit_source(PEOPLE[["age", "income", "visits"]], ["income", "visits"], ["age"]).results_.to_dict()
+    assert both["outcome_ranges"] == {"income": [0, 9_000], "visits": [1, 9]}
+    assert both["bounds"] == both["input_bounds"] == {"age": [18, 90]}
+    assert fitted(DPLogisticRegression, "old").results_.to_dict()["outcome_range"] is None
+    assert fitted(DPPoissonRegression, "visits").results_.to_dict()["outcome_range"] == [1, 9]
+    ball = DPLinearRegression(epsilon=5, delta=1e-6, data_norm=1.0, bounds_y=(-1, 1), random_state=0)
+    told = ball.fit(RNG.uniform(0, 0.5, (ROWS, 2)), RNG.uniform(-1, 1, ROWS)).results_.to_dict()
+    assert (told["bounds"], told["input_bounds"]) == ({"x0": None, "x1": None}, {})

@@ -69,12 +69,13 @@ def test_a_made_outcome_is_planned_as_a_column_made_by_hand():
     by_hand = planned({"made": bounds}, "made ~ age", {"made": guess})
     assert made.facts.target == "log(stay)"
     assert np.array_equal(made.at(1).std_err, by_hand.at(1).std_err)
-    with pytest.raises(ParameterError, match="about names 'stay', which this model does not use"):
+    words = r"about names 'stay', which this model does not use: .*\. Tell the mean and sd of log\(stay\) itself"
+    with pytest.raises(ParameterError, match=words):
         planned({"stay": (1, 30)}, "log(stay) ~ age", {"stay": {"mean": 8}})
 
 
 def test_a_level_is_planned_as_a_number_that_is_0_or_1():
-    ward = planned({"ward": ["a", "b", "c"]}, "ward[c] ~ age", {"ward": {"shares": [5, 3, 2]}})
+    ward = planned({"ward": ["a", "b", "c"]}, "ward[c] ~ age", {"ward": {"shares": [0.5, 0.3, 0.2]}})
     number = planned({"y": (0, 1)}, "y ~ age", {"y": {"mean": 0.2, "sd": 0.97 * 0.4}})
     assert ward.facts.outcome == number.facts.outcome
     assert "ward[c]" not in ward.facts.assumed
@@ -450,6 +451,9 @@ def test_tiny_tables_without_an_intercept_have_the_stages_of_their_fits(ball, st
         ({"about": {"age": {"median": 10}}}, "'median' for column 'age'"),
         ({"about": {"height": {"sd": 20}}}, "about names 'height'"),
         ({"about": {"ward": {"shares": [0.5, 0.5]}}}, "must be 3 numbers"),
+        ({"about": {"ward": {"shares": [0.5, 0.3, 0.1]}}}, "'ward' add up to 0.9, not to 1"),
+        ({"about": {"ward": {"shares": [5, 3, 2]}}}, "divide each of them by their sum"),
+        ({"target": "smoker", "about": {"smoker": {"shares": [7, 3]}}}, "'smoker' add up to 10, not to 1"),
         ({"methods": ["DPLogisticRegression"]}, "needs a yes or no"),
         ({"methods": ["DPRidge", "DPLogisticRegression"]}, "cannot be simulated by a plan: for classes"),
         ({"methods": ["Magic"]}, "no method 'Magic'"),
@@ -583,7 +587,7 @@ def test_dates_are_read_and_told_as_dates():
 def test_a_plan_in_which_single_coefficients_have_no_standard_error_is_saved():
     domain = Domain({"age": (18, 90), "region": ["north", "south", "west"], "income": (0, 100_000)})
     promise = {"rows": 2000, "delta": 1e-7, "epsilon": [0.1, 0.15, 0.2, 0.25]}
-    about = {"age": {"mean": 50, "sd": 4}, "region": {"shares": [1, 1, 1]}, "income": {"sd": 5_000}}
+    about = {"age": {"mean": 50, "sd": 4}, "region": {"shares": [1 / 3, 1 / 3, 1 / 3]}, "income": {"sd": 5_000}}
     given = {"draws": 6, "methods": ["DPLinearRegression"], "tighter": False, "about": about}
     found = plan(domain, "income ~ region + age", **promise, **given)
     given = [one.std_err for one in found.expected if not isinstance(one.std_err, Unavailable)]

@@ -278,9 +278,11 @@ def test_an_exposure_makes_rates():
 def test_a_plan_tells_the_standard_errors_of_classes_and_counts():
     domain = Domain({"age": (18, 90), "region": ["a", "b"], "bought": bool, "visits": (0, 50)})
     given = {"features": ["age", "region"], "rows": 5000, "epsilon": [0.1, 1], "r_squared": 0.2, "draws": 3}
-    classes = plan(domain, "bought", **given, about={"bought": {"shares": [0.8, 0.2]}})
-    counts = plan(domain, "visits", **given, methods=["DPPoissonRegression"], about={"visits": {"mean": 2}})
-    margins = plan(domain, "bought", **given, methods=["DPLinearSVC"])
+    told = {"age": {"mean": 45, "sd": 15}, "region": {"shares": [0.6, 0.4]}}
+    bought, visits = told | {"bought": {"shares": [0.8, 0.2]}}, told | {"visits": {"mean": 2}}
+    classes = plan(domain, "bought", **given, about=bought)
+    counts = plan(domain, "visits", **given, methods=["DPPoissonRegression"], about=visits)
+    margins = plan(domain, "bought", **given, methods=["DPLinearSVC"], about=bought)
     for found in (classes, counts):
         assert found.names == ("(intercept)", "age", "region[b]")
         assert found.at(1).excess < found.at(0.1).excess
@@ -289,6 +291,10 @@ def test_a_plan_tells_the_standard_errors_of_classes_and_counts():
         assert len(found.to_frame()) == 6
         assert "no data were touched" in str(found)
     assert np.isnan(margins.at(1).std_err).all()
+    half = {name: guess for name, guess in visits.items() if name != "region"}
+    untold = plan(domain, "visits", **given, methods=["DPPoissonRegression"], about=half)
+    assert np.isnan(untold.at(1).std_err).tolist() == [True, False, True]
+    assert untold.needs == (("region.shares",), (), ("region.shares",))
     with pytest.raises(ParameterError, match="for numbers"):
         plan(domain, "bought", **given, want_error=1.0)
     with pytest.raises(ParameterError, match="yes or no"):

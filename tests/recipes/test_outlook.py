@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from experiments.planning import outlook as study
+from experiments.planning import outlook_models
 
-from discreet import Budget, Domain, DPLinearRegression, plan, release
+from discreet import Budget, Domain, DPLinearRegression, DPLogisticRegression, DPPoissonRegression, plan, release
 from discreet.errors import NoIntervalWarning
 from discreet.planning import interval_outlook
 from discreet.privacy import gdp
-from discreet.recipes.outlook import MOST, NONE, unlikely
+from discreet.recipes.outlook import CLASSES_AND_COUNTS, NUMBERS, unlikely
 
 COLUMNS = {f"x{i}": (0, 1) for i in range(40)} | {"y": (0, 1)}
 DOMAIN = Domain(COLUMNS)
@@ -28,8 +29,16 @@ def table(n=400):
 @pytest.mark.parametrize(("kind", "size"), [("numbers", 3), ("numbers", 10), ("numbers", 30), ("levels", 28)])
 def test_the_limits_are_those_of_made_up_tables(kind, size):
     told = study.known(kind, size, 0.1)
-    assert study.given(told, 0.6 * NONE, draws=3) <= 0.1
-    assert study.given(told, 2 * MOST, draws=3) >= 0.9
+    assert study.given(told, 0.6 * NUMBERS.none, draws=3) <= 0.1
+    assert study.given(told, 2 * NUMBERS.most, draws=3) >= 0.9
+
+
+@pytest.mark.parametrize("outcome", ["yes or no", "count, mean 2, up to 4"])
+@pytest.mark.parametrize(("kind", "size"), [("numbers", 3), ("numbers", 10), ("levels", 28)])
+def test_the_limits_of_classes_and_counts_are_those_of_made_up_tables(outcome, kind, size):
+    given = outlook_models.given
+    assert given(outcome, kind, size, 0.1, CLASSES_AND_COUNTS.none, draws=2) <= 0.1
+    assert given(outcome, kind, size, 0.1, 1.5 * CLASSES_AND_COUNTS.most, draws=2) >= 0.9
 
 
 def test_more_rows_and_a_larger_epsilon_help_and_more_coefficients_do_not():
@@ -83,6 +92,69 @@ def test_plans_say_it_too():
     assert "No interval is likely" not in str(enough)
 
 
+# -------------------------------------------------------------------- classes and counts
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome"), [(DPLogisticRegression, [0, 1]), (DPPoissonRegression, (0, 4))], ids=["classes", "counts"]
+)
+def test_models_of_classes_and_counts_warn_before_they_spend(model, outcome, no_noise_yet):
+    domain = Domain(dict.fromkeys(list(COLUMNS)[:20], (0, 1)) | {"y": outcome})
+    rows = table(2000).select(list(COLUMNS)[:20]).append_column("y", pa.array([0, 1] * 1000))
+    budget = Budget(epsilon=1, delta=1e-5)
+    with budget, warnings.catch_warnings():
+        warnings.simplefilter("error", NoIntervalWarning)
+        with pytest.raises(
+            NoIntervalWarning, match=r"21 coefficients are too many for about 2,000 rows at epsilon 0\.5"
+        ):
+            model(epsilon=0.5, delta=1e-6, domain=domain, rows=2000).fit_source(rows, "y")
+    assert budget.mu_spent == 0
+
+
+@pytest.mark.parametrize("more", [{}, {"rows": 30_000, "epsilon": 2}, {"rows": 2000, "stages": 1}])
+def test_models_of_classes_say_nothing_where_rows_suffice_or_no_interval_was_to_be_had(more):
+    domain = Domain(dict.fromkeys(list(COLUMNS)[:20], (0, 1)) | {"y": [0, 1]})
+    rows = table(2000).select(list(COLUMNS)[:20]).append_column("y", pa.array([0, 1] * 1000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoIntervalWarning)
+        own = {"epsilon": 0.5, "delta": 1e-6, "domain": domain, "random_state": 0} | more
+        DPLogisticRegression(**own).fit_source(rows, "y")
+
+
+def test_a_wide_model_of_classes_says_that_it_has_no_standard_errors_unless_asked(no_noise_yet):
+    domain = Domain({f"x{i}": (0, 1) for i in range(70)} | {"y": [0, 1]})
+    rows = pa.table({f"x{i}": np.linspace(0, 1, 100) for i in range(70)} | {"y": [0, 1] * 50})
+    given = {"epsilon": 0.5, "delta": 1e-6, "domain": domain}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoIntervalWarning)
+        with pytest.raises(NoIntervalWarning, match="with 71 coefficients a model of classes is released without"):
+            DPLogisticRegression(**given).fit_source(rows, "y")
+        with pytest.raises(NoIntervalWarning, match="71 coefficients are too many for about 100 rows"):
+            DPLogisticRegression(**given, rows=100, covariance="classical").fit_source(rows, "y")
+
+
+def test_plans_of_classes_and_counts_say_that_no_interval_is_likely():
+    columns = dict.fromkeys(list(COLUMNS)[:20], (0, 1))
+    given = {"rows": 2000, "epsilon": [0.1, 0.5], "delta": 1e-6, "draws": 2}
+    for outcome, methods in (([0, 1], None), ((0, 4), ["DPPoissonRegression"])):
+        found = plan(Domain(columns | {"y": outcome}), "y", **given, methods=methods)
+        word = unlikely(21, 2000, 0.5, 1e-6, linear=False)
+        assert word in found.summary().notes
+        assert word in found.coefficients().notes
+        assert "not told" not in str(found.coefficients())
+        assert {cell for row in found.coefficients().rows for cell in row[1:]} == {"withheld"}
+
+
+def test_plans_of_classes_say_it_of_some_epsilons_where_others_suffice():
+    domain = Domain({"x": (0, 1), "y": [0, 1]})
+    found = plan(domain, "y", rows=2000, epsilon=[0.12, 5], delta=1e-6, draws=2)
+    assert [one.intervals > 0 for one in found.expected] == [False, True]
+    assert "No interval is likely up to epsilon 0.12" in found.summary().notes[-1]
+    assert [cell for row in found.coefficients().rows for cell in row[1:]] == ["withheld", "not told"] * 2
+    svm = plan(domain, "y", rows=2000, epsilon=5, delta=1e-6, draws=2, methods=["DPLinearSVC"])
+    assert "DPLinearSVC gives no intervals, whatever epsilon is." in svm.summary().notes
+
+
 # -------------------------------------------------------------------- the command
 
 
@@ -128,3 +200,16 @@ def test_the_command_goes_on_where_the_answer_is_yes(command, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
     assert command("fit").code == 0
+
+
+def test_the_command_says_it_of_classes(run, tmp_path):
+    names = list(COLUMNS)[:20]
+    lines = ["[columns]", *(f"{name} = {{ low = 0, high = 1 }}" for name in names), 'y = { type = "bool" }']
+    (tmp_path / "yes.toml").write_text("\n".join(lines))
+    rows = table(2000).select(names).append_column("y", pa.array([False, True] * 1000))
+    pyarrow.csv.write_csv(rows, tmp_path / "yes.csv")
+    given = ["--schema", "yes.toml", "--epsilon", 0.5, "--delta", 1e-6, "--rows", 2000, "--out", "made.json"]
+    ran = run("fit", "yes.csv", *given, "--target", "y", "--method", "DPLogisticRegression")
+    assert ran.code == 0, ran.err
+    assert "No interval is likely: 21 coefficients" in " ".join(ran.err.split())
+    assert (tmp_path / "made.json").exists()

@@ -66,10 +66,12 @@ def test_a_level_without_rows_keeps_a_bounded_coefficient(epsilon):
 CHANGED = {
     "many": 1e9,
     "scout": 0.2,
-    "edges": tuple(0.8 * 2.0 ** (k / 4) for k in range(39)),
+    "edges": tuple(0.8 * 2.0 ** (k / 4) for k in range(25)),
     "norms": 0.04,
     "beyond": 600.0,
     "root_beyond": 30.0,
+    "reach": 0.001,
+    "noise": 300.0,
     "narrowest": 0.3,
     "clipped": 600.0,
     "root_clipped": 20.0,

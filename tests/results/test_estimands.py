@@ -55,16 +55,24 @@ def test_the_first_fit_follows_a_public_rule(name, fits):
     assert (found.estimand == "declared") == (ratio <= MOST_WIDER)
 
 
+def charged(found, factor):
+    """The inference with so many times the charge for far rows and for far residuals."""
+    return replace(found, tails=factor * found.tails, cut=factor * found.cut)
+
+
 def test_a_large_charge_puts_the_bounded_fit_first(fits):
     found = fits["number"].inference
     for factor, first in ((1e-6, "declared"), (1.0, preferred(found)), (1e3, "bounded")):
-        assert preferred(replace(found, tails=factor * found.tails)) == first
-    assert preferred(replace(found, tails=0.0)) == "bounded"
+        assert preferred(charged(found, factor)) == first
+    assert preferred(charged(found, 0.0)) == "bounded"
+    for none in ("tails", "cut"):  # far rows alone, far residuals alone
+        assert preferred(replace(charged(found, 1e-6), **{none: 0.0})) == "declared"
+        assert preferred(replace(charged(found, 1e3), **{none: 0.0})) == "bounded"
 
 
 def test_fits_that_are_alike_have_one_interval(fits):
     r = fits["number"]
-    alike = r._inferred(replace(r.inference, tails=1e-9 * r.inference.tails))
+    alike = r._inferred(charged(r.inference, 1e-9))
     assert second(alike.inference) is None
     assert "least squares" not in alike.summary().columns
     assert "declared_low" not in alike.to_frame()
@@ -86,6 +94,32 @@ def test_both_intervals_stand_in_one_table(name, first, fits):
     text = " ".join(str(r).split())
     assert ("times as wide" in text) == (first == "bounded")
     assert text.count("Intervals are about") == 1
+
+
+def test_outcomes_that_widen_differently_are_told_as_a_range(fits):
+    r = fits["two numbers"]
+    found = r.inference
+    wide = np.square(np.outer([1.0, 6.0], np.ones(3)) * found.bounded_errors)
+    both = r._inferred(replace(found, estimand="bounded", tails=wide))
+    assert "all rows are 1.4 to 6.1 times as wide." in " ".join(str(both).split())
+    alike = r._inferred(replace(found, estimand="bounded", tails=wide[:1]))
+    assert "all rows are 1.4 times as wide." in " ".join(str(alike).split())
+
+
+@pytest.mark.parametrize("name", ["number", "two numbers"])
+def test_predictions_are_spoken_of_where_they_visibly_differ(name, fits):
+    r = fits[name].about("bounded")
+    errors = np.atleast_2d(np.asarray(r.std_err))
+    params, line = np.atleast_2d(np.asarray(r.params)), "Predictions use other coefficients"
+    for share, said in ((0.0, False), (0.05, False), (0.2, True)):
+        moved = params + share * errors
+        coef, intercept = (moved[:, 1:], moved[:, 0]) if r.several else (moved[0, 1:], float(moved[0, 0]))
+        for own in ("bounded", "declared"):  # the error about least squares is larger, and does not count
+            one = replace(r, coef=coef, intercept=intercept).about(own)
+            assert str(one).count(line) == said
+    withheld = replace(r.inference, **({"noise": np.ones(3)} if r.several else {"W": 1e6 * r.inference.W}))
+    assert not withheld.given.any()
+    assert line not in str(replace(r, coef=coef, intercept=intercept)._inferred(withheld))
 
 
 def test_json_has_both_intervals_and_both_estimates(fits):

@@ -106,7 +106,7 @@ def test_the_summary_says_what_many_tests_mean(fitted):
     text = str(fitted.summary(most=3))
     assert "12, on 4 regressors" in text
     assert "epsilon = 20" in text
-    assert "of 48 true null hypotheses about 2 have" in " ".join(text.split())
+    assert "about 2.4 of these 48 tests would still have P>|t| below 0.05." in " ".join(text.split())
     assert "20,000, declared" in text
     assert len(fitted.summary(most=3).rows) == 3
     strongest = fitted.summary(most=1).rows[0]

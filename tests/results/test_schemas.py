@@ -203,7 +203,11 @@ def test_r_finds_the_same_coefficients(tmp_path):
     public.save(tmp_path / "people.release.json")
     fitted = DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN).fit_source(people(2000), "income").results_
     fitted.save(tmp_path / "people.model.json")
-    ends = "\ncat(toJSON(list(line = line, coef = model$coef, errors = errors), digits = NA))\n"
+    of_formula = DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN)
+    of_formula.fit_formula("income ~ log(age) + region + hours", people(2000))
+    (tmp_path / "people.json").write_text(of_formula.results_.to_json())
+    told = "line = line, coef = model$coef, errors = errors, predicted = predicted"
+    ends = f"\ncat(toJSON(list({told}), digits = NA))\n"
     (tmp_path / "read.R").write_text(code + ends)
     done = subprocess.run(["Rscript", "read.R"], cwd=tmp_path, capture_output=True, text=True)
     if "there is no package" in done.stderr:
@@ -214,3 +218,5 @@ def test_r_finds_the_same_coefficients(tmp_path):
     assert found["line"] == pytest.approx(list(ours.coefficients.values()), rel=1e-6)
     assert found["coef"] == pytest.approx(fitted.coef.tolist())
     assert found["errors"] == pytest.approx(fitted.inference.std_err.tolist(), rel=1e-6)
+    new = pd.DataFrame({"age": [40, 120], "hours": [38, 10], "region": ["south", "north"]})
+    assert found["predicted"] == pytest.approx(of_formula.results_.predict(new).tolist(), rel=1e-6)

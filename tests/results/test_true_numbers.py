@@ -7,6 +7,7 @@ from scipy import stats
 
 from discreet import Domain, DPLinearRegression
 from discreet.core.placeholders import Unavailable
+from discreet.results.coefficient_table import interval_cell
 from discreet.results.residual_tail import SHARES, residual_tail
 from discreet.results.results import Results
 
@@ -74,19 +75,23 @@ def test_only_declared_rows_are_called_declared():
 def test_cut_residuals_are_named_beside_what_is_known_of_the_table(spending):
     facts = dict(spending.summary().facts)
     low, high = spending.residual_sd_interval()
-    assert "of residuals cut at" in facts["Residual sd"]
-    assert f"{low:.5g}" in facts["Residual sd"]
-    assert "the table's own" in facts["R-squared"]
+    assert facts["Residual sd"].startswith(f"{interval_cell(low, high)} dollar (95 % interval); ")
+    assert facts["Residual sd"].endswith(f"if residuals are cut at {spending.cut_at:.5g} dollar")
+    cut = spending.about("bounded").rsquared
+    assert facts["R-squared"].endswith(f"(95 % interval); {cut:.3f} if residuals are cut")
     assert spending.residual_sd < high
     mean = spending.mean_outcome_interval()
     assert mean[0] < table("spending", 1)["y"].mean() < mean[1]
-    assert "with cut residuals" in facts["Mean outcome"]
+    assert f"{interval_cell(*mean)} dollar (95 % interval); " in facts["Mean outcome of the table"]
+    assert facts["Mean outcome of the table"].endswith(" if residuals are cut")
+    for own in ("declared", "bounded"):
+        assert dict(spending.about(own).summary().facts) == facts
 
 
 def test_where_nothing_is_cut_there_is_one_number():
     facts = dict(fitted(table("normal", 1), epsilon=10).results_.summary().facts)
     assert "cut" not in facts["Residual sd"] + facts["R-squared"]
-    assert "Mean outcome" not in facts
+    assert "Mean outcome of the table" not in facts
 
 
 def test_a_model_about_the_declared_bounds_does_not_pass_on_numbers_of_cut_residuals(spending):
@@ -105,6 +110,20 @@ def test_saved_models_keep_all_of_it(spending, tmp_path):
     assert str(again.summary()) == str(spending.summary())
     assert again.to_dict() == spending.to_dict()
     assert (again.nobs, again.nobs_sd) == (spending.nobs, spending.nobs_sd)
+
+
+def test_where_counts_are_noise_the_residuals_still_vary():
+    """100,000 rows are declared and seven are there: counts may say that all residuals are cut."""
+    domain = Domain({"x": bool, "y": (0, 1)}, intercept=False)
+    people = pd.DataFrame({"x": [True, False] * 3 + [True], "y": np.linspace(0.2, 0.8, 7)})
+    given = {"epsilon": 0.2, "delta": 1e-6, "domain": domain, "fit_intercept": False, "rows": 100_000}
+    for seed in range(8):
+        results = DPLinearRegression(**given, random_state=seed).fit_source(people, "y").results_
+        assert results.inference.spread.sigma > 0
+        assert 0 < results.residual_sd_interval()[0] < results.residual_sd_interval()[1]
+        low, high = results.rsquared_interval()
+        assert 0 <= low <= high <= 1
+        assert np.isfinite(results.predict_interval(people[["x"]])).all()
 
 
 def test_bounds_that_were_narrowed_leave_the_table_unknown():

@@ -19,8 +19,8 @@ from discreet.recipes.rules import NEWEST, RULES
 from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
-EDGES = {1: 2.0 ** np.arange(0, 4.1, 0.25), 2: 0.7 * 2.0 ** np.arange(0, 9.6, 0.25)}
-BEYOND = {1: (20, 0.3), 2: (6, 0.08)}
+EDGES = {1: 2.0 ** np.arange(0, 4.1, 0.25), 2: 0.7 * 2.0 ** np.r_[np.arange(0, 2.5, 0.25), np.arange(2.5, 9.6, 0.5)]}
+BEYOND, FARTHEST, NOISE = {1: (20, 0.3), 2: (10, 0.08)}, {1: 1.0, 2: 0.3}, {1: 2.0, 2: 3.0}
 VERSIONS = sorted(RULES)
 
 
@@ -97,10 +97,11 @@ def test_the_last_radius_follows_from_counts_of_row_norms(stages, tail, rules):
     assert np.array(first.row_norms) / first.radius == pytest.approx(edges / (0.25 if rules == 1 else edges[0]))
     q, n_mu, (beyond, root) = len(own.axes), course.rows * last.event.mu, BEYOND[rules]
     most = max(beyond * q / n_mu, root / math.sqrt(course.rows))
-    place = quiet_place(counted.row_norms, min(0.5, most), counted.sd("lengths"))
-    reach = max(0.25, min(math.sqrt(n_mu / q**1.5), edges[place]))
+    place = quiet_place(counted.row_norms, min(0.5, most), counted.sd("lengths"), NOISE[rules])
+    farthest = math.sqrt(FARTHEST[rules] * n_mu / q**1.5)
+    reach = max(0.25, min(farthest, edges[place]))
     assert own.radius == pytest.approx(reach * typical(course, released.stages[:-1]))
-    assert reach == edges[place] < math.sqrt(n_mu / q**1.5)
+    assert reach == edges[place] < farthest
     if rules == 1:
         assert (reach >= 2.8) == tail
     else:  # counted in the very axes of the last stage, in which a tail is no longer long
@@ -111,10 +112,10 @@ def test_the_last_radius_follows_from_counts_of_row_norms(stages, tail, rules):
 @pytest.mark.parametrize("stages", [2, 3])
 def test_the_radius_of_the_stages_before_grows_with_the_table(stages):
     """Up to eight typical lengths; by the first rules it is a quarter of one."""
-    for n, epsilon, expected in ((300, 0.1, 0.25), (20_000, 1.0, None), (20_000, 200.0, 8.0)):
+    for n, epsilon, expected in ((300, 0.1, 0.25), (20_000, 1.0, None), (20_000, 400.0, 8.0)):
         released = fitted(table(n), stages, random_state=0, epsilon=epsilon).release_
         course, one = released.geometry, released.stages[0]
-        reach = math.sqrt(0.1 * course.rows * one.event.mu / 6**1.5)
+        reach = math.sqrt(0.05 * course.rows * one.event.mu / 6**1.5)
         assert one.event.coordinates.radius == pytest.approx((expected or reach) * typical(course, []))
         assert expected or 0.25 < reach < 8
         first = fitted(table(n), stages, random_state=0, epsilon=epsilon, rules=1).release_
@@ -174,12 +175,13 @@ def with_row_norms(stage, counts):
 def course(request):
     """The geometry of a release, its edges, and the radius of its last stage in typical lengths, given counts."""
     released = fitted(table(), 3, random_state=2, rules=request.param).release_
-    return Course(released, EDGES[request.param], BEYOND[request.param])
+    return Course(released, request.param)
 
 
 class Course:
-    def __init__(self, released, edges, beyond):
-        self.geometry, self.edges, self.beyond = released.geometry, edges, beyond
+    def __init__(self, released, rules):
+        self.geometry, self.edges, self.beyond = released.geometry, EDGES[rules], BEYOND[rules]
+        self.farthest = FARTHEST[rules]
         self._before, self._norms = released.stages[:-1], released.norms
         self.rows, self.mu = released.geometry.rows, released.stages[-1].event.mu
 
@@ -205,7 +207,7 @@ class Course:
     ],
 )
 def test_the_least_edge_that_leaves_out_few_rows(counts, place, course):
-    own, most = course.last(counts, course.mu), math.sqrt(course.rows * course.mu / 6**1.5)
+    own, most = course.last(counts, course.mu), math.sqrt(course.farthest * course.rows * course.mu / 6**1.5)
     expected = min(course.edges[min(place, len(course.edges) - 1)], most)
     assert course.edges[10] < most
     assert course.reach(counts, course.mu) == pytest.approx(expected)
@@ -224,7 +226,7 @@ def test_the_last_edge_where_all_leave_out_too_many(course):
 
 def test_many_rows_may_be_left_out_where_noise_is_large(course):
     """But never more than half of them, and the radius stays at a quarter of the typical length."""
-    mu = 3 * course.beyond[0] / course.rows
+    mu = 6 * course.beyond[0] / course.rows
     assert course.reach([10_100, 9_000, 900], mu) == pytest.approx(course.edges[0])
     assert course.reach([9_000, 9_000, 2_000], mu) == pytest.approx(course.edges[1])
     assert course.reach([9_000, 9_000, 2_000], 1e-3 / course.rows) == pytest.approx(0.25)

@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Literal, TypeGuard
 
+import numpy as np
+
 from discreet.errors import DiscreetWarning, ParameterError
 
 Neighbors = Literal["add-remove", "replace-one"]
@@ -77,6 +79,19 @@ def choice(name: str, value: Any, options: tuple[Any, ...]) -> Any:
         listed = ", ".join(repr(option) for option in options)
         raise ParameterError(f"{name} must be one of {listed}; got {shown(value)}.")
     return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a value if it is True or False, else raise.
+
+    Examples
+    --------
+    >>> flag("clip", False)
+    False
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
 
 
 def neighbors(value: Any) -> Neighbors:

@@ -44,7 +44,10 @@ def parse_column(name: str, spec: Any) -> Column:
     for kind in reversed(COLUMN_KINDS):
         if (found := kind.parse(name, spec)) is not None:
             return found
-    raise DomainError(f"Column {name!r}: no usable bounds. {HOW}")
+    told = "no usable bounds."
+    if isinstance(spec, str):
+        told = f'{checks.shown(spec)} is neither bounds nor levels. A schema has {{ type = "bool" }} for a yes or no.'
+    raise DomainError(f"Column {name!r}: {told} {HOW}")
 
 
 def unbounded(spec: Any) -> Any:

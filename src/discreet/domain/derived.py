@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -259,3 +260,18 @@ def cells(categories: Mapping[str, Sequence[Level]]) -> Iterator[frozenset[str]]
     """Yield, for each cell, the categories that are not at their first level."""
     for levels in itertools.product(*(range(len(own)) for own in categories.values())):
         yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)
+
+
+def formula_hint(name: str) -> str:
+    """Say where functions and products of columns are made, if a name that is not declared looks like one; else "".
+
+    Examples
+    --------
+    >>> formula_hint("log(wage)").startswith(" Formulas make functions"), formula_hint("wage")
+    (True, '')
+    """
+    if re.search(r"\w\(.+\)|\S[~^:*]\S| ~ ", name) is None:
+        return ""
+    text = name if "~" in name else f"{name} ~ ..."
+    several = f"for several outcomes release(models=[{text!r}, ...])"
+    return f" Formulas make functions and products of columns: fit_formula({text!r}, ...), --formula; {several}."

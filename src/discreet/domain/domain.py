@@ -18,7 +18,7 @@ from discreet.core.fields import Fields, Written
 from discreet.core.placeholders import Remembered
 from discreet.core.problems import Problems
 from discreet.domain.columns import array_columns, norm_columns_of, parse_column, unbounded
-from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
+from discreet.domain.derived import Parts, cells, formula_hint, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
 from discreet.domain.kinds.base import COLUMN, Column, Readable
 from discreet.domain.unit import FACTS, ROWS, Unit
@@ -270,7 +270,7 @@ class Domain(Written):
 
     def _undeclared(self, name: object) -> str:
         plain = f"Column {name!r} is not declared.{checks.meant(str(name), self.columns)} "
-        return self.unit.why_not(name) or plain + f"Declared: {', '.join(self.columns)}."
+        return self.unit.why_not(name) or plain + f"Declared: {', '.join(self.columns)}.{formula_hint(str(name))}"
 
     @cached_property
     def inputs(self) -> dict[str, Column]:

@@ -39,6 +39,7 @@ from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
 from discreet.models.counting import counted, refuse_unit
+from discreet.models.outcome import named_outcomes
 from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.methods import method_of
@@ -145,7 +146,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
 
     def _predictors(self, X: Any, coef: Floats, intercept: Any, *, clip: bool) -> Floats:
         """Return linear predictors of the rows of X, clipped to the declared bounds or not."""
-        features = self._to_predict(X)
+        features, clip = self._to_predict(X), checks.flag("clip", clip)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
             columns = self.certificate_.domain.select(self._features).of_rows()
@@ -340,7 +341,7 @@ class PrivateEstimator(Estimator, ABC):
         """
         promise = self._check()
         table, declared = declared_table(source, self.domain, "fit_source")
-        targets = (target,) if isinstance(target, str) else tuple(target)
+        targets = named_outcomes(target)
         columns = self._outcome_columns(declared, targets, several=not isinstance(target, str))
         names = feature_names(declared, columns, features)
         domain = declared.select([*names, *columns]).with_intercept(self.fit_intercept)

@@ -168,7 +168,8 @@ class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
         X : array, pandas or polars frame, or Arrow table
             The features, clipped to their declared bounds, as they were in `fit`.
         clip : bool
-            False clips neither columns nor counts from below; rates above the upper bound are not modelled in any case.
+            False gives the plain curve e^(x'theta), however far it leads: also above the upper bound of the outcome,
+            up to which rates are modelled.
         """
         return super().predict(X, clip=clip)
 

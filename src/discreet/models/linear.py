@@ -201,9 +201,10 @@ class DPLinearRegression(MomentsRegressor):
     {parameters}
     stages : int or "auto"
         The number of stages of the release, each in coordinates that the ones before it found. All rows are read once
-        before any noise is drawn, which finds bad data, and once for each stage. "auto" decides by the released number
-        of rows; streams, which can be read only once, have one stage, and so have `fit_moments`, which reads no rows,
-        and tables of more than 512 coordinates, for which more would take long.
+        before any noise is drawn, which finds bad data, and once for each stage; three stages or more count row norms
+        in a reading of their own. "auto" decides by the released number of rows; streams, which can be read only once,
+        have one stage, and so have `fit_moments`, which reads no rows, and tables of more than 512 coordinates, for
+        which more would take long.
     narrow : bool
         Whether the bounds of a declared outcome may be narrowed where there is one stage: all rows are then read twice.
         With narrow=False the bounds are used as declared, in one stage.

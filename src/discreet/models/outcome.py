@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -18,6 +18,25 @@ from discreet.errors import DataError, ParameterError
 
 PUBLIC = "public"
 """The value of ``classes`` that declares the set of labels in y to be public knowledge."""
+
+
+def named_outcomes(target: Any) -> tuple[str, ...]:
+    """Return the names of the outcomes: one, or a list of several.
+
+    Examples
+    --------
+    >>> named_outcomes("income"), named_outcomes(["income", "visits"])
+    (('income',), ('income', 'visits'))
+    """
+    if isinstance(target, str):
+        return (target,)
+    names = tuple(target) if isinstance(target, Iterable) and not isinstance(target, Mapping) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        got = "None" if target is None else type(target).__name__  # whose entries may be private values
+        raise ParameterError(
+            f"target must name the outcome, for example 'income', or list several, as ['income', 'visits']; got {got}."
+        )
+    return names
 
 
 def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:

@@ -26,6 +26,9 @@ SPREAD = 1 / 10
 _TWO_POINTS = 0.97
 """The sd of a made-up yes or no, relative to the largest possible: its law is then almost two points."""
 
+_ROUNDED = 1e-6
+"""Shares add up to 1 but for this."""
+
 R_SQUARED = 0.5
 """The default R^2."""
 
@@ -132,15 +135,16 @@ def facts(
             raise ParameterError("Give either a formula or features, not both.")
         domain, target, features = described_by(target, domain)
     names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
+    made_of = domain.made_of(domain.entries[domain.target(target)].column)
     domain, target, about, yes_no = _as_number(domain, target, names, about)
     domain.design_names(names)
-    guessed = _guesses(domain, about)
+    guessed = _guesses(domain, target, made_of, about)
     numbers: dict[str, Number | None] = {}
     shares: dict[str, tuple[float, ...]] = {}
     for name, column in domain.inputs.items():
         guess = guessed.get(name, {})
         if column.levels:
-            shares[name] = _shares(name, column, guess)
+            shares[name] = level_shares(name, column, guess)
         elif name in domain.norm_columns:
             numbers[name] = _in_ball(name, guess) if guess else None
         else:
@@ -229,7 +233,7 @@ def _as_number(domain: Domain, target: str, features: Sequence[str], about: Any)
     made = kept.with_columns(columns | {entry.name: Numeric(low, high, column.coordinate_unit)})
     if entry.level is not None and isinstance(about, Mapping) and isinstance(about.get(entry.column), Mapping):
         guesses = dict(about)
-        shares = _shares(entry.column, column, guesses.pop(entry.column))
+        shares = level_shares(entry.column, column, guesses.pop(entry.column))
         about = {entry.name: {"mean": shares[entry.level]}} | guesses
     return made, entry.name, about, column.is_indicator
 
@@ -240,14 +244,17 @@ def _below_one(name: str, value: Any) -> float:
     return float(value)
 
 
-def _guesses(domain: Domain, about: Any) -> dict[str, Mapping[str, Any]]:
+def _guesses(domain: Domain, target: str, made_of: Set[str], about: Any) -> dict[str, Mapping[str, Any]]:
+    """Check the guesses about columns of the model; what a derived outcome is `made_of` is not among them."""
     if about is None:
         return {}
     if not isinstance(about, Mapping) or not all(isinstance(guess, Mapping) for guess in about.values()):
         raise ParameterError('about must map columns to guesses, for example {"age": {"mean": 50, "sd": 18}}.')
     for name, guess in about.items():
         if name not in domain.inputs:
-            raise ParameterError(f"about names {name!r}, which this model does not use: {', '.join(domain.inputs)}.")
+            hint = f" Tell the mean and sd of {target} itself." if name in made_of else ""
+            used = ", ".join(domain.inputs)
+            raise ParameterError(f"about names {name!r}, which this model does not use: {used}.{hint}")
         known = {"shares"} if domain.inputs[name].levels else {"mean", "sd"}
         unknown = sorted(set(guess) - known, key=str)
         if unknown:
@@ -311,8 +318,11 @@ def _number(
     return Number(mean, math.sqrt(variance))
 
 
-def _shares(name: str, column: Column, guess: Mapping[str, Any]) -> tuple[float, ...]:
-    given = guess.get("shares", [1.0] * len(column.levels))
+def level_shares(name: str, column: Column, guess: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the guessed share of each level, equal ones by default; refuse those that do not add up to 1."""
+    if "shares" not in guess:
+        return (1 / len(column.levels),) * len(column.levels)
+    given = guess["shares"]
     if (
         isinstance(given, str)
         or not isinstance(given, Sequence)
@@ -323,4 +333,9 @@ def _shares(name: str, column: Column, guess: Mapping[str, Any]) -> tuple[float,
             f"The shares of column {name!r} must be {len(column.levels)} numbers above 0, one a level, in order."
         )
     total = math.fsum(given)
+    if abs(total - 1) > _ROUNDED:
+        raise ParameterError(
+            f"The shares of column {name!r} add up to {total:.7g}, not to 1: mend them, or divide each of them by "
+            "their sum."
+        )
     return tuple(share / total for share in given)

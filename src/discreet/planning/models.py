@@ -25,10 +25,12 @@ from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.planning.base import Plan
 from discreet.planning.documents import MODEL_PLAN
-from discreet.planning.facts import R_SQUARED, PlanFacts, facts
+from discreet.planning.facts import R_SQUARED, PlanFacts, facts, level_shares
 from discreet.planning.population import population
 from discreet.planning.simulation import SimulatedPromise
 from discreet.planning.untold import NOT_TOLD, needed, not_told
+from discreet.recipes.glm_geometry import is_wide
+from discreet.recipes.outlook import no_errors, unlikely
 from discreet.results.summary import Summary, number, to_pandas
 
 _LARGEST = math.exp(50.0)
@@ -103,18 +105,40 @@ class ModelPlan(Plan):
             facts=(("Rows", f"about {self.rows:,}"), ("Delta", f"{self.promise.delta:.3g}")),
             columns=("epsilon", "excess loss", "of what can be explained", "intervals"),
             rows=tuple(rows),
-            notes=("Made from public facts and guesses; no data were touched. Medians over made-up tables.",),
+            notes=(
+                "Made from public facts and guesses; no data were touched. Medians over made-up tables.",
+                *self._no_interval(),
+            ),
         )
+
+    def _no_interval(self) -> list[str]:
+        """Say at which epsilons no interval is likely, and what would help."""
+        lacking, size = [found.epsilon for found in self.expected if found.intervals == 0], len(self.names)
+        if not lacking:
+            return []
+        family = find(self.method).estimator.family
+        if not family.staged:
+            return [f"{self.method} gives no intervals, whatever epsilon is."]
+        if family.classes and is_wide(size):
+            return [no_errors(size)]
+        if word := unlikely(size, self.rows, max(lacking), self.promise.delta, linear=False):
+            return [word]
+        where = "at any of these epsilons" if len(lacking) == len(self.expected) else f"up to epsilon {max(lacking):g}"
+        return [f"No interval is likely {where}: most fits to made-up tables gave none, for the noise is too large."]
 
     def coefficients(self, method: str | None = None) -> Summary:
         """The standard errors that fits report."""
-        withheld = [NOT_TOLD if what else "withheld" for what in self.needs or ((),) * len(self.names)]
+        needs = self.needs or ((),) * len(self.names)
         cells = [
-            [number(v) if math.isfinite(v) else why for v, why in zip(found.std_err, withheld, strict=True)]
+            [
+                number(v) if math.isfinite(v) else NOT_TOLD if what and found.intervals else "withheld"
+                for v, what in zip(found.std_err, needs, strict=True)
+            ]
             for found in self.expected
         ]
-        notes = ["Sampling error and privacy noise together, in the unit of each coefficient."]
-        if what := list(dict.fromkeys(guess for own in self.needs for guess in own)):
+        notes = ["Sampling error and privacy noise together, in the unit of each coefficient.", *self._no_interval()]
+        if any(NOT_TOLD in column for column in cells):
+            what = list(dict.fromkeys(guess for own in needs for guess in own))
             notes.append(not_told(what, "Each of those that are not told").reason)
         return Summary(
             title="Standard errors of coefficients",
@@ -186,7 +210,7 @@ def plan_model(
     else:
         if column is None or len(column.levels) != 2:
             raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
-        stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), float(own.get("shares", (0.5, 0.5))[1])
+        stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), level_shares(target, column, own)[1]
     told: dict[str, Any] = {"correlation": correlation, "about": guesses, "mean_square": None}
     known = facts(stand, target, features, rows=rows, r_squared=R_SQUARED, **told)
     known = replace(known, untold=tuple(_untold(known, "shares" if model.family.classes else "mean", own)))

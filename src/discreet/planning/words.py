@@ -19,7 +19,7 @@ from discreet.planning.untold import NOT_TOLD, listed, not_told
 from discreet.recipes.outlook import unlikely
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
-from discreet.results.summary import Summary, number
+from discreet.results.summary import Summary, formula_title, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def methods_summary(plan: NumberPlan) -> Summary:
     size = f"{number(reference.trivial)} {unit}^2" if unit else number(reference.trivial)
     first = f"Table: expected MSE over that of {what}{f', which is {size}' if reference.in_units else ''}."
     first += f" Medians of {plan.draws} simulated tables; 1 is useless."
-    title = f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
+    title = f"Plan: {formula_title(plan.facts.target, plan.names[1:], plan.facts.domain)}"
     return Summary(title, tuple(_facts(plan)), columns, tuple(lines), (first, *plan.advice()))
 
 

@@ -31,10 +31,9 @@ is not worth its time."""
 SPHERE = 0.25
 """Smallest clipping radius of a stage, in units of the typical row norm: nearly all rows are scaled to it."""
 
-_REACH, _FAR_REACH, _SCOUT_REACH = 0.1, 1.0, 8.0
-"""Radius of the last stage, in units of the typical row norm: sqrt(_REACH n mu/q^1.5) with two stages; at most
-sqrt(_FAR_REACH n mu/q^1.5) with more. That of the stages before is at most _SCOUT_REACH: hardly a row is longer, and
-noise grows with the radius."""
+_REACH, _SCOUT_REACH = 0.1, 8.0
+"""Radius of the last of two stages, in units of the typical row norm: sqrt(_REACH n mu/q^1.5). That of the stages
+before the last is at most _SCOUT_REACH: hardly a row is longer, and noise grows with the radius."""
 
 _MOST_BEYOND = 0.5
 """Never more than this share of the rows exceeds the last radius."""
@@ -48,12 +47,6 @@ _MOST_WIDTHS = 32
 
 _MOST_CLIPPED, _FEW = 0.3, 7
 """Never more than this share of the residuals is clipped; a number of axes below 7 counts as 7 for it."""
-
-_MUCH = 1000.0
-"""From this value of n mu/q^1.5 on, fewer residuals are clipped."""
-
-_NOISE = 2.0
-"""A share below this many sds of the noise of its counts is taken as zero."""
 
 _SCORES, _LEAST_SCORE = 3.0, 2.0**-8
 """Bound on the norm of a person's scores, in units of the typical norm; and its minimum, as a share of the largest
@@ -171,9 +164,8 @@ class StageGeometry:
         n_mu = self.rows * mu / self.most
         if norms is not None:
             return far_reach(norms, self.rows, mu / self.most, self.rules)
-        reach = math.sqrt(_REACH * n_mu / q**1.5)
-        scout = min(reach, self.rules.scout * (n_mu / q**1.5) ** 0.25, _SCOUT_REACH)
-        return max(SPHERE, reach if last else scout)
+        share, most = (_REACH, math.inf) if last else (self.rules.scout, _SCOUT_REACH)
+        return min(max(SPHERE, math.sqrt(share * n_mu / q**1.5)), most)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """Return the coefficients estimated so far, a column for each outcome."""
@@ -206,11 +198,10 @@ class StageGeometry:
         """
         size = max(len(coordinates.axes), _FEW)
         least = self.rules.root_clipped / math.sqrt(self.rows) if final else 0.0
-        n_mu = self.rows * mu / self.most
-        clipped = self.rules.clipped * size / n_mu * min(1.0, _MUCH * size**1.5 / n_mu) ** self.rules.clipped_power
-        most = min(_MOST_CLIPPED, max(clipped, least))
+        most = min(_MOST_CLIPPED, max(self.rules.clipped * size * self.most / (self.rows * mu), least))
         return [
-            quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
+            quiet_place(counts[name], most, sd, self.rules.noise) if final else clipped_place(counts[name], most)
+            for name in self.targets
         ]
 
     def radii(self, gram: Floats, squares: Floats) -> tuple[float, ...]:
@@ -248,9 +239,9 @@ def far_reach(norms: ReleasedStage, rows: float, mu: float, rules: Rules) -> flo
     """
     own, q = norms.event.coordinates, len(norms.event.coordinates.axes)
     most = max(rules.beyond * q / (rows * mu), rules.root_beyond / math.sqrt(rows))
-    place = quiet_place(norms.row_norms, min(_MOST_BEYOND, most), norms.sd(RowNormCounts.name))
+    place = quiet_place(norms.row_norms, min(_MOST_BEYOND, most), norms.sd(RowNormCounts.name), rules.noise)
     edge = own.row_norms[place] / own.row_norms[0] * rules.edges[0]
-    return max(SPHERE, min(math.sqrt(_FAR_REACH * rows * mu / q**1.5), edge))
+    return max(SPHERE, min(math.sqrt(rules.reach * rows * mu / q**1.5), edge))
 
 
 def _widths(location: Location, weight: float) -> list[float]:
@@ -281,16 +272,16 @@ def clipped_place(counts: Floats, most: float) -> int:
     return int(enough[0]) if len(enough) else len(outside) - 1
 
 
-def quiet_place(counts: Floats, most: float, sd: float) -> int:
-    """Return the index as `clipped_place` does, but take shares below two sds of their noise as zero.
+def quiet_place(counts: Floats, most: float, sd: float, times: float) -> int:
+    """Return the index as `clipped_place` does, but take shares below so many times the sd of their noise as zero.
 
     Examples
     --------
-    >>> quiet_place(np.array([900.0, 80.0, 12.0, 5.0]), 0.001, 10.0)
+    >>> quiet_place(np.array([900.0, 80.0, 12.0, 5.0]), 0.001, 10.0, 2.0)
     1
     """
     total, beyond = max(float(counts.sum()), 1.0), np.cumsum(counts[::-1])[::-1][1:]
-    noise = _NOISE * sd * np.sqrt(np.arange(len(beyond), 0, -1))
+    noise = times * sd * np.sqrt(np.arange(len(beyond), 0, -1))
     enough = np.flatnonzero(beyond <= np.maximum(most * total, noise))
     return int(enough[0]) if len(enough) else len(beyond) - 1
 

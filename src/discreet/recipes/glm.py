@@ -19,7 +19,7 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.levels import level_places
+from discreet.domain.levels import level_places, model_design
 from discreet.families import Family, Link, Loss, family_of
 from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ROTATED_SIZE, Calibration, ObjectiveEvent
@@ -31,6 +31,7 @@ from discreet.recipes import budget
 from discreet.recipes.base import AskMinimisers, Facts, Spending, Steps
 from discreet.recipes.geometry import quiet_place
 from discreet.recipes.glm_geometry import (
+    MODEL_RULES,
     Lead,
     ModelGeometry,
     Scale,
@@ -42,6 +43,7 @@ from discreet.recipes.glm_geometry import (
     number_of_stages,
     residual_widths,
 )
+from discreet.recipes.outlook import no_errors, unlikely
 from discreet.recipes.prior import Prior, prior
 from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
@@ -226,7 +228,7 @@ class Glm(StagedRecipe):
         clipped = clipped_share(found.rows, self.facts.mu, len(stage.design))
 
         def choose(counts: Mapping[str, Floats], sd: float) -> list[int]:
-            return [quiet_place(counts[name], clipped, sd) for name in stage.outcomes]
+            return [quiet_place(counts[name], clipped, sd, MODEL_RULES.noise) for name in stage.outcomes]
 
         yield from spending.stage(stage, shares, spending.left(), choose)
 
@@ -305,6 +307,22 @@ class Glm(StagedRecipe):
     def check(self) -> None:
         """Refuse a promise that no noise of the objectives keeps, before anything is charged."""
         _ = self.noise
+
+    @property
+    def outlook(self) -> str:
+        """That no interval is likely, where the number of rows was declared; or that this model has none by default.
+
+        Models without a link have none in any case, and nothing is said of them.
+        """
+        facts, promise, own = self.facts, self.facts.promise, self.predictors
+        if own.link is None:
+            return ""
+        size = len(model_design(facts.domain, own.design)[0])
+        if self.shares["errors"] == 0:
+            return no_errors(size)
+        if facts.rows is None:
+            return ""
+        return unlikely(size, facts.rows, promise.epsilon, promise.delta, facts.domain.most, linear=False)
 
     @property
     def histograms(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from discreet.solve.axes import Axes, capped, softened, whitened
 from discreet.solve.location import BinCounts
 from discreet.solve.sizes import count_law
 
-_RULES = RULES[1]
+MODEL_RULES = RULES[1]
 """The rules by which radii are chosen from row norms."""
 
 _ENOUGH = 1.5
@@ -181,7 +181,7 @@ class ModelGeometry:
         if lead is not None:
             centre, half = lead.units
             names, widths, theta[0] = [lead.name], [[_LARGE_WEIGHT / 2 / half]], (0.5 - centre) / half
-        row_norms = [typical * edge for edge in _RULES.edges[::2]]
+        row_norms = [typical * edge for edge in MODEL_RULES.edges[::2]]
         return Coordinates.rounded(self.design, names, axes.P, theta, SPHERE * typical, widths, row_norms)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
@@ -201,7 +201,7 @@ class ModelGeometry:
 
     def reach(self, stage: ReleasedStage) -> float:
         """Return the radius of the model in units of the typical row norm, from the row norms of the first stage."""
-        return far_reach(stage, self.rows, self.mu, _RULES)
+        return far_reach(stage, self.rows, self.mu, MODEL_RULES)
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))

@@ -19,9 +19,8 @@ class Rules:
     """From this value of n mu/q^1.5 on there are three stages instead of two."""
 
     scout: float
-    """Radius of the stages before the last: scout (n mu/q^1.5)^(1/4), at least `SPHERE` and at most that of the last of
-    two stages, or 8. It grows, so that whitening approaches the second moments, but slowly, so that the noise of U'U
-    beside them goes away."""
+    """Radius of the stages before the last: sqrt(scout n mu/q^1.5), from `SPHERE` to 8. It grows, so that whitening
+    approaches the second moments."""
 
     edges: tuple[float, ...]
     """Edges of the bins in which row norms are counted before the last of three or more stages."""
@@ -34,6 +33,12 @@ class Rules:
     root_beyond: float
     """A share `beyond` q/(n mu) of the rows may exceed the last radius, or `root_beyond`/sqrt(n) if that is more."""
 
+    reach: float
+    """The last radius of three or more stages is at most sqrt(reach n mu/q^1.5)."""
+
+    noise: float
+    """Counts of far rows and of far residuals below this many sds of their noise are taken as zero."""
+
     narrowest: float
     """The smallest half width of the last of three or more stages, in units of the outcome's spread."""
 
@@ -41,10 +46,6 @@ class Rules:
     root_clipped: float
     """A share `clipped` q/(n mu) of the residuals may be clipped; in the last of three or more stages
     `root_clipped`/sqrt(n) if that is more."""
-
-    clipped_power: float
-    """The power of 30 q^1.5/(n mu) that this share is multiplied by where n mu is larger: the bias goes away faster
-    than the noise."""
 
     doubt: float
     """Factor on the covariance of earlier stages before the last of three or more, which are biased alike."""
@@ -64,28 +65,30 @@ RULES: Mapping[int, Rules] = {
         norms=0.0,
         beyond=20.0,
         root_beyond=0.3,
+        reach=1.0,
+        noise=2.0,
         narrowest=0.4,
         clipped=3.0,
         root_clipped=0.15,
-        clipped_power=0.0,
         doubt=4.0,
         capped=False,
         last_stage=budget.LAST_STAGE,
     ),
     2: Rules(
         many=15.0,
-        scout=0.7,
-        edges=tuple(0.7 * 2.0 ** (k / 4) for k in range(39)),
+        scout=0.05,
+        edges=tuple(0.7 * 2.0 ** (k / 4) for k in (*range(10), *range(10, 39, 2))),
         norms=0.03,
-        beyond=7.0,
+        beyond=10.0,
         root_beyond=0.08,
+        reach=0.3,
+        noise=3.0,
         narrowest=0.1,
-        clipped=6.0,
+        clipped=8.0,
         root_clipped=0.05,
-        clipped_power=0.5,
         doubt=16.0,
         capped=True,
-        last_stage={"counts": 0.05, "gram": 0.32, "cross": 0.6, "squares": 0.03},
+        last_stage={"counts": 0.05, "gram": 0.25, "cross": 0.67, "squares": 0.03},
     ),
 }
 """Version 1 is that of discreet 0.2."""

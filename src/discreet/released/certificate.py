@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -283,7 +284,7 @@ class Certificate(FileRecord):
         facts += [] if unit.weights is None else [_WEIGHTS.format(unit=unit)]
         if self.events:
             own = dict.fromkeys(event.name for event in self.events if event.name)
-            names = ", ".join([*(block.name for block in self.blocks), *own])
+            names = grouped([*(block.name for block in self.blocks), *own])
             known = f"Recomputed from that noise, epsilon is at most {self.epsilon:.4g}."
             known = known if math.isfinite(self.epsilon) else "That noise does not bound epsilon."
             facts.append(f"Released with noise: {names}. {known}")
@@ -292,7 +293,7 @@ class Certificate(FileRecord):
         inexact = [block.name for block in self.blocks if not block.exact]
         inexact += dict.fromkeys(event.name for event in self.events if not event.exact and event.accounted)
         if inexact:
-            facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
+            facts.append(f"In floating point, with a bound on its error in the noise: {grouped(inexact)}.")
         facts += self._narrowed()
         facts += [remark for event in self.events for remark in event.remarks]
         if self.rows is not None:
@@ -308,6 +309,18 @@ class Certificate(FileRecord):
             for name, column in self.domain.columns.items()
             if self.declared.columns[name] != column
         ]
+
+
+def grouped(names: Iterable[str]) -> str:
+    """List names, each once, with how many times it occurs.
+
+    Examples
+    --------
+    >>> grouped(["sums of x", "counts of y", "counts of y"])
+    'sums of x, counts of y (twice)'
+    """
+    times = {1: "", 2: " (twice)"}
+    return ", ".join(f"{name}{times.get(n, f' ({n} times)')}" for name, n in Counter(names).items())
 
 
 _PROMISE = {

@@ -6,23 +6,38 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
-from discreet.results.estimands import Estimand, times_as_wide
+from discreet.results.estimands import Estimand, times_as_wide, widths_by_outcome
 from discreet.results.summary import number
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
+    from discreet.results.uncertainty import Inference
 
-PREDICTIONS = "Predictions use other coefficients, coef_ and intercept_: drawn towards zero where noise is large."
+PREDICTIONS = "Predictions use other coefficients, coef_ and intercept_, which are adjusted for noise."
+
+_VISIBLE = 0.1
+"""Coefficients differ visibly from this share of the standard error about the bounded fit on."""
+
+_APART = 1.5
+"""Outcomes whose intervals widen by more than this factor more than others' are told as a range."""
 
 
 def visibly_moved(fitted: Fitted) -> bool:
-    """Whether the coefficients that predict visibly differ from the estimates."""
+    """Whether the coefficients that predict visibly differ from the estimates.
+
+    A coefficient whose interval is withheld is shown as it predicts, so it does not.
+    """
     if isinstance(fitted.inference, Unavailable):
         return False
-    noise, estimates = fitted.known("std_err") or fitted.known("privacy_noise"), fitted.coefficients
-    return any(abs(coef - estimates[name]) > 0.01 * noise[name] for name, coef in fitted.predicting.items())
+    bounded, coef, shown = fitted.about("bounded"), fitted.table("coef"), fitted.table("params")
+    errors = bounded.table("std_err")
+    errors = bounded.table("privacy_noise") if isinstance(errors, Unavailable) else errors
+    assert not any(isinstance(part, Unavailable) for part in (coef, shown, errors))
+    return bool(np.any(np.abs(coef - shown) > _VISIBLE * errors))  # type: ignore[operator]
 
 
 def second_column(fitted: Fitted, numbers: Mapping[str, Floats | Unavailable]) -> dict[str, list[str]]:
@@ -65,11 +80,30 @@ def about_words(fitted: Fitted) -> str:
     cut = " and far residuals are cut" if fitted.family.linear else ""
     bounded = f"the bounded fit, in which rows far from the others count less{cut}"
     if found.estimand == "bounded":
-        wider = times_as_wide(found)
-        beside = f"; those about {plain} all rows are {wider:.2g} times as wide" if fitted.second is not None else ""
+        wider = _times_as_wide(found) if fitted.second is not None else ""
+        beside = f"; those about {plain} all rows are {wider} times as wide" if wider else ""
         return f"Intervals are about {bounded}{beside}."
     beside = f"; those beside them are about {bounded}" if fitted.second is not None else ""
     return f"Intervals are about {plain} the table, with every column clipped to its declared bounds{beside}."
+
+
+def _times_as_wide(found: Inference) -> str:
+    """Say how many times as wide the other intervals are: the median; or its range over outcomes, where they differ."""
+    each = widths_by_outcome(found)
+    if each.size > 1 and each.max() > _APART * each.min():
+        return f"{_two_digits(each.min())} to {_two_digits(each.max())}"
+    return _two_digits(times_as_wide(found))
+
+
+def _two_digits(value: float) -> str:
+    """Format a factor with two digits.
+
+    Examples
+    --------
+    >>> _two_digits(1.234), _two_digits(123.4)
+    ('1.2', '120')
+    """
+    return f"{float(f'{value:.2g}'):,g}"
 
 
 def _fit(fitted: Fitted, estimand: Estimand) -> str:

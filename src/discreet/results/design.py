@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder, clipped
@@ -30,7 +31,7 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str], *, clip: bool = 
     array([[1.],
            [0.]])
     """
-    table = as_table(X)
+    table, clip = as_table(X), checks.flag("clip", clip)
     ready = all(name not in domain.columns or domain.columns[name].entries is NUMBERS for name in names)
     if table is not None and names and ready and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None

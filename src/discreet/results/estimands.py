@@ -55,11 +55,22 @@ def times_as_wide(found: Inference) -> float:
     return float(np.median(ratios)) if ratios.size else 1.0
 
 
+def widths_by_outcome(found: Inference) -> Floats:
+    """Return `times_as_wide` for each outcome that has intervals."""
+    rows = np.atleast_2d(_all_ratios(found))
+    return np.array([np.median(row[np.isfinite(row)]) for row in rows if np.isfinite(row).any()])
+
+
 def _ratios(found: Inference) -> Floats:
     """Return standard errors about least squares over those about the bounded fit, where they are given."""
+    ratios = np.ravel(_all_ratios(found))
+    return np.asarray(ratios[np.isfinite(ratios)], dtype=np.float64)
+
+
+def _all_ratios(found: Inference) -> Floats:
+    """Return the same for all coefficients, a row for each of several outcomes; NaN where they are not given."""
     declared, bounded = (found.about(own).errors for own in ESTIMANDS)
     if isinstance(declared, Unavailable) or isinstance(bounded, Unavailable):
         return np.empty(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.ravel(np.where(found.given, declared / bounded, np.nan))
-    return np.asarray(ratios[np.isfinite(ratios)], dtype=np.float64)
+        return np.where(found.given, declared / bounded, np.nan)

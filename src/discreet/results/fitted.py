@@ -18,7 +18,7 @@ from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
-from discreet.results.coefficient_table import PREDICTIONS, about_words, second_column, visibly_moved
+from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_column, visibly_moved
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference
@@ -26,7 +26,16 @@ from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
 from discreet.results.spread import OutcomeSpread
-from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, row_count, to_pandas
+from discreet.results.summary import (
+    SIMULATION,
+    Summarised,
+    Summary,
+    formula_title,
+    number,
+    promise,
+    row_count,
+    to_pandas,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,8 +111,13 @@ class Fitted(Numbers, Summarised):
     def dispersion(self) -> float | Unavailable:
         """Dispersion of counts: their variance over their mean."""
 
+    @property
     @abstractmethod
-    def expected(self, eta: Floats) -> tuple[Floats, Floats]:
+    def outcome_ranges(self) -> Floats:
+        """The declared range (low, high) of each outcome."""
+
+    @abstractmethod
+    def expected(self, eta: Floats, *, clip: bool = True) -> tuple[Floats, Floats]:
         """Expected outcomes at linear predictors, and their slopes."""
 
     # ---------------------------------------------------------------- effects
@@ -233,7 +247,7 @@ def _summary(fitted: Fitted, level: float) -> Summary:
     cells |= second_column(fitted, numbers)
     units = [fitted.unit(name) for name in names]
     return Summary(
-        title=f"{fitted.target} ~ {' + '.join(fitted.names) or '1'}",
+        title=formula_title(fitted.target, fitted.names, fitted.certificate.domain),
         facts=tuple(_facts(fitted, level).items()),
         columns=("", *cells, "unit"),
         rows=tuple(zip(names, *cells.values(), units, strict=True)),
@@ -283,7 +297,7 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
     ends, unit = f"{100 * level:g} % interval", fitted.unit(CONSTANT)
     sd, share = f"{number(spread.sigma)} {unit}".strip(), f"{spread.explained:.3f}"
     if fitted.cut_at is not None:
-        return _cut_facts(fitted, spread, level, declared=found.estimand == "declared")
+        return _cut_facts(fitted, spread, level)
     (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
     return {
         "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
@@ -291,30 +305,22 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
     }
 
 
-def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float, *, declared: bool) -> dict[str, str]:
-    """Return residual standard deviation, R-squared and mean of a table whose far residuals were cut."""
+def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float) -> dict[str, str]:
+    """Return residual sd, R-squared and mean of the table, each followed by that with far residuals cut."""
     unit, ends = fitted.unit(CONSTANT), f"{100 * level:g} % interval"
     (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
-    mean = fitted.mean_outcome_interval(level)
-    own = f"{number(low)} to {number(high)}"
+    mean, cut = fitted.mean_outcome_interval(level), f"{number(fitted.cut_at or 0.0)} {unit}".rstrip()
+    own = f"{interval_cell(low, high)} {unit}".rstrip() + f" ({ends})"
     if high > _INFORMATIVE * low:
-        own = f"at least {number(low)}, noise hides how much more"
-    sd = f"{number(spread.sigma)} {unit}".strip(), f"{number(fitted.cut_at or 0.0)} {unit}".strip()
-    if declared:
-        facts = {
-            "Residual sd": f"{own} {unit}".strip() + f" ({ends}); {sd[0]}, of residuals cut at {sd[1]}",
-            "R-squared": f"{least:.3f} to {most:.3f} ({ends}); {spread.explained:.3f}, of cut residuals",
-        }
-    else:
-        whole = f"the table's own ({ends})"
-        facts = {
-            "Residual sd": f"{sd[0]}, of residuals cut at {sd[1]}; {whole}: {own}",
-            "R-squared": f"{spread.explained:.3f}, of cut residuals; {whole}: {least:.3f} to {most:.3f}",
-        }
+        own = f"at least {number(low)} {unit}".rstrip() + f" ({ends}), noise hides how much more"
+    facts = {
+        "Residual sd": f"{own}; {number(spread.sigma)} if residuals are cut at {cut}",
+        "R-squared": f"{least:.3f} to {most:.3f} ({ends}); {spread.explained:.3f} if residuals are cut",
+    }
     if spread.cut is None or spread.cut.mean is None or isinstance(mean, Unavailable):
         return facts
-    told = f"{number(mean[0])} to {number(mean[1])} {unit}".rstrip()
-    return facts | {"Mean outcome": f"{told} ({ends}); with cut residuals {number(spread.cut.mean)}"}
+    told = f"{interval_cell(*mean)} {unit}".rstrip()
+    return facts | {"Mean outcome of the table": f"{told} ({ends}); {number(spread.cut.mean)} if residuals are cut"}
 
 
 def _notes(fitted: Fitted) -> list[str]:
@@ -329,7 +335,7 @@ def _notes(fitted: Fitted) -> list[str]:
     else:
         equal = "" if found.robust else " (for errors of equal variance)"
         notes.append(
-            f"std err joins sampling error{equal} and privacy noise, which is also shown alone. Noise in X'X may make "
+            f"std err joins sampling error{equal} and privacy noise, which is also shown alone. Privacy noise can make "
             "an interval longer on one side."
         )
         if found.withheld:

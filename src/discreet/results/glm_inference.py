@@ -13,8 +13,15 @@ from discreet.solve.debiased import debiased, positive
 
 WITHOUT_ERRORS = Unavailable(
     "not released",
-    "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them. "
-    "Logistic and Poisson models in stages release one.",
+    "This model was released without standard errors: its coefficients only. Models of two classes and of counts have "
+    "them where they are released in stages.",
+)
+"""Of models that were not released in stages."""
+
+_STAGED_WITHOUT_ERRORS = Unavailable(
+    "not released",
+    "This model was released without standard errors. Models of more than two classes and support-vector machines have "
+    "none; a wide model of two classes has them only if covariance, classical or robust, asks for them.",
 )
 _BENT = 0.25
 """Error of a single step, for the model is not linear: the third derivatives of the loss, times the square of the step,
@@ -24,15 +31,15 @@ NO_SPREAD = Unavailable("not available", "A model of classes or counts has no re
 NO_DISPERSION = Unavailable("not available", "Only a model of counts has a dispersion: their variance over their mean.")
 NO_OUTCOMES = Unavailable(
     "not available",
-    "Only numbers have intervals of new outcomes. predict_interval(of='mean') tells where an expected count, or the "
-    "probability of the second class, lies.",
+    "Only numbers have intervals of new outcomes. Intervals of an expected count, or of the probability of the second "
+    "class, are to be had in Python: predict_interval with of='mean'.",
 )
 
 
 def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     """Infer the coefficients of a released model, or say why that is not possible."""
     if model_stage(released) is None:
-        return WITHOUT_ERRORS
+        return _STAGED_WITHOUT_ERRORS
     e = working_equations(released)
     rotated = e.of_residuals().rotated()
     fit = debiased(rotated)

@@ -155,7 +155,7 @@ class JointInference(Inference):
     spread: OutcomeSpread | Unavailable
     cut: float = 0.0
 
-    largest_noise = 0.4
+    largest_noise = 0.35
 
     @property
     def sigma(self) -> float | Unavailable:  # type: ignore[override]

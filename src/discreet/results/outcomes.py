@@ -11,7 +11,8 @@ import pyarrow as pa
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.errors import ParameterError
-from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_name
+from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_name, visibly_moved
+from discreet.results.description import declared_bounds, outcome_bounds
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def outcomes_description(fitted: Fitted) -> dict[str, Any]:
                 values = [None if np.isnan(value) else float(value) for value in part[j]]
                 models[target][key] = dict(zip(fitted.parameters, values, strict=True))
     found, guarantee = fitted.inference, fitted.certificate.guarantee.to_dict()
-    told = {"estimand": None if isinstance(found, Unavailable) else found.estimand}
+    told: dict[str, Any] = {"estimand": None if isinstance(found, Unavailable) else found.estimand}
+    told |= {**declared_bounds(fitted), "outcome_ranges": outcome_bounds(fitted)}
     return {"model": fitted.model, "outcomes": models, **told, "guarantee": guarantee, "release": fitted.release}
 
 
@@ -112,6 +114,17 @@ def _cell(key: str, value: float) -> str:
     return "withheld" if math.isnan(value) else f"{value:.3g}" if key.startswith("p_") else number(value)
 
 
+def _few(value: float) -> str:
+    """Format an expected number of tests.
+
+    Examples
+    --------
+    >>> _few(0.3), _few(25.0), _few(1234.0)
+    ('0.3', '25', '1,234')
+    """
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+
 def _notes(fitted: Fitted, shown: int) -> list[str]:
     tests = len(fitted.targets) * len(fitted.names)
     notes = [f"Shown: the {shown} of {tests:,} coefficients that stand out most. to_frame() has all of them."]
@@ -120,13 +133,12 @@ def _notes(fitted: Fitted, shown: int) -> list[str]:
         notes.append(f"Standard errors, intervals and tests are {why}: {why.reason}")
     else:
         notes += [
-            f"Many tests: of {tests:,} true null hypotheses about {tests / 20:,.0f} have P>|t| below 0.05 by chance. "
-            "P Holm below 0.05 bounds the probability of any wrong finding by 0.05; P FDR below 0.05 the expected "
-            "share of wrong ones among the findings, for tests that are independent or positively dependent. "
+            f"If no effect were real, about {_few(tests / 20)} of these {tests:,} tests would still have P>|t| below "
+            "0.05. P Holm below 0.05 bounds the probability of any wrong finding by 0.05; P FDR below 0.05 the "
+            "expected share of wrong ones among the findings, for tests that are independent or positively dependent. "
             "Intervals hold their level one by one.",
             "All outcomes share one noisy X'X, so their privacy errors are correlated.",
-            *filter(None, [about_words(fitted)]),
-            PREDICTIONS,
+            *filter(None, [about_words(fitted), PREDICTIONS if visibly_moved(fitted) else ""]),
         ]
         if not isinstance(found, Unavailable) and found.withheld:
             notes.append(f"Where intervals are withheld: {found.withheld}")

@@ -264,11 +264,19 @@ class Results(Fitted):
         eta: Floats = design_matrix(X, self.certificate.domain, self.names, clip=clip) @ self.coef.T + self.intercept
         return eta if eta.ndim == 2 else eta[:, None]
 
-    def expected(self, eta: Floats) -> tuple[Floats, Floats]:
-        """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class."""
+    def expected(self, eta: Floats, *, clip: bool = True) -> tuple[Floats, Floats]:
+        """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class.
+
+        Parameters
+        ----------
+        eta : array
+            The linear predictors.
+        clip : bool
+            Whether counts are at most their declared upper bound, as in the model.
+        """
         domain = self.certificate.domain
         column = domain.columns.get(self.target)
-        most = column.bounds[1] if column is not None and column.bounds else math.inf
+        most = column.bounds[1] if clip and column is not None and column.bounds else math.inf
         return self.family.mean(eta, most), self.family.slope(eta, most)
 
     def outcomes(self, eta: Floats, *, clip: bool = True) -> Floats:
@@ -281,16 +289,16 @@ class Results(Fitted):
         clip : bool
             Whether they are clipped to the range that was declared for the outcome.
         """
-        found = eta if self.family.linear else self.expected(eta)[0]
-        if not clip:
+        found = eta if self.family.linear else self.expected(eta, clip=clip)[0]
+        if not checks.flag("clip", clip):
             return found
-        low, high = self._outcome_ranges.T
+        low, high = self.outcome_ranges.T
         within: Floats = np.clip(found, low, high)
         return within
 
     @property
-    def _outcome_ranges(self) -> Floats:
-        """The declared range of each outcome; that of a rate for one unit of exposure begins at 0."""
+    def outcome_ranges(self) -> Floats:
+        """The declared range (low, high) of each outcome; that of a rate for one unit of exposure begins at 0."""
         certificate = self.certificate
         ranges = (certificate.declared or certificate.domain).ranges(self.targets)
         if exposure_of(certificate) is not None:

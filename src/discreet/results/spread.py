@@ -39,6 +39,9 @@ _SURE, _VISIBLE = 0.975, 0.04
 _SHIFT = 2.5
 """Fitted values of least squares differ from those of the bounded fit by at most this many means of |r| - b."""
 
+_LEAST_INSIDE = 0.5
+"""Half widths are chosen so that fewer residuals than this are cut, so a smaller share inside is noise."""
+
 _FAR = 3.0
 """Fitted values lie within this many sds of their mean, to tell on which side of the line residuals can be cut."""
 
@@ -281,16 +284,16 @@ def _mean_weight(released: ReleasedMoments, e: NormalEquations, rows: float) -> 
     """The mean of the squared weights of rows in the last stage."""
     if e.names[0] != CONSTANT:
         return 1.0
-    return float(np.clip(e.n / (rows * max(_inside(released, e.target), 0.5)), 0.01, 1.0))
+    return float(np.clip(e.n / (rows * _inside(released, e.target)), 0.01, 1.0))
 
 
 def _inside(released: ReleasedMoments, target: str) -> float:
-    """The share of rows whose residuals are not cut, where U'U is that of these rows; else 1."""
+    """The share of rows whose residuals are not cut, at least a half, where U'U is that of these rows; else 1."""
     if not released.stages or not released.stages[-1].holds("inner"):
         return 1.0
     stage = released.stages[-1]
     counts, chosen = stage.counts(target), stage.event.chosen[stage.event.coordinates.outcomes.index(target)]
-    return float(shares(counts, max(float(counts.sum()), 1.0))[: chosen + 1].sum())
+    return max(float(shares(counts, max(float(counts.sum()), 1.0))[: chosen + 1].sum()), _LEAST_INSIDE)
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.domain import Domain
 from discreet.errors import printable
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
@@ -188,6 +190,35 @@ def number(value: float) -> str:
     if 1e4 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value + 0.0:.5g}"
+
+
+_LONGEST = 300
+"""Longer titles of models count the levels of categories."""
+
+
+def formula_title(target: str, names: Sequence[str], domain: Domain) -> str:
+    """Title of a model: its regressors, or its columns where there are too many regressors to read.
+
+    Examples
+    --------
+    >>> levels = Domain({"occ": [f"occupation {i}" for i in range(302)], "age": (18, 90), "y": (0, 1)})
+    >>> formula_title("y", [*(f"occ[occupation {i}]" for i in range(1, 302)), "age"], levels)
+    'y ~ occ (302 levels) + age'
+    >>> formula_title("y", ["age"], levels)
+    'y ~ age'
+    """
+    title = f"{target} ~ {' + '.join(names) or '1'}"
+    if len(title) <= _LONGEST:
+        return title
+    held = Counter(domain.column_of.get(name, name) for name in names)
+    parts = []
+    for name, times in held.items():
+        levels = len(domain.columns[name].levels) if name in domain.columns else 0
+        many = f" ({levels} levels)" if levels > 2 else f" ({times} columns)" if times > 1 else ""
+        parts.append(name + many)
+    shown = [part for i, part in enumerate(parts) if len(" + ".join(parts[: i + 1])) <= _LONGEST]
+    more = [f"{len(parts) - len(shown)} more"] if len(shown) < len(parts) else []
+    return f"{target} ~ {' + '.join([*shown, *more])}"
 
 
 def to_pandas(table: dict[str, list[Any]]) -> Any:

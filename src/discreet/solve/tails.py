@@ -12,6 +12,8 @@ sum of c_i^2. The cut parts also add to the sampling error. So intervals about l
 
     C (1 + k),     k = N (N m + m + 2 sqrt(m)) / sum e^2,     m the mean of c_i^2
 
+The first term is a bias, and is charged as if it were an error with that standard deviation.
+
 Shortening a row of norm |z| takes |z| - r^2/|z| off it; the residuals of far rows are taken to be off the line by
 `_BENT` of their sd on average, as where a line is fitted to a curve, which moves a'theta by sqrt(t a'G a).
 """
@@ -47,14 +49,14 @@ _LEAST = 0.01
 """The mean of e^2 is at least this."""
 
 
-class Charge(NamedTuple):
-    """What intervals about least squares allow for: k times the sampling covariance, and t G."""
+class TailCharge(NamedTuple):
+    """The addition to the covariance of intervals about least squares: k times the sampling covariance, and t G."""
 
     k: float
     t: float
 
 
-def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome: str, n: float) -> Charge:
+def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome: str, n: float) -> TailCharge:
     """Return the charge for what the last stage cut and shortened.
 
     `norms`: the stage that counted row norms, if any did.
@@ -65,11 +67,11 @@ def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome
     N, m = Beyond.of(np.array(own.widths[j]), last.counts(outcome), place, last.sd("counts", outcome))
     k = N * (N * m + m + 2 * math.sqrt(m)) / squares
     if norms is None:
-        return Charge(k, 0.0)
+        return TailCharge(k, 0.0)
     edges, reach = np.array(norms.event.coordinates.row_norms) / _typical(norms), own.radius / _typical(last)
     place = max(int(np.sum(edges < 1.01 * reach)) - 1, 0)
     N, m = Beyond.of(edges, norms.row_norms, place, norms.sd(RowNormCounts.name))
-    return Charge(k, b**2 * squares / n * (_BENT * reach * N) ** 2 * (1 + m) / n)
+    return TailCharge(k, b**2 * squares / n * (_BENT * reach * N) ** 2 * (1 + m) / n)
 
 
 class Beyond(NamedTuple):

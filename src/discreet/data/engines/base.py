@@ -22,11 +22,11 @@ class Engine(ABC):
     """A remote table in parts; **confidential**.
 
     A fit needs a few passes over the rows: counts of the outcome, sums of columns, then sums in the coordinates of each
-    stage, which depend on earlier releases. Each pass is a task, bytes that hold public facts only. The engine runs
-    ``discreet.data.worker.run(task, batches)`` once for each part of the table and returns the answers in any order.
-    An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on how rows are
-    divided, so they equal those of one machine, bit for bit. Noise is drawn and budgets are kept where the fit runs, so
-    that a part which is read twice, because a worker was lost, draws no noise twice.
+    stage and counts of row norms, which depend on earlier releases. Each pass is a task, bytes that hold public facts
+    only. The engine runs ``discreet.data.worker.run(task, batches)`` once for each part of the table and returns the
+    answers in any order. An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend
+    on how rows are divided, so they equal those of one machine, bit for bit. Noise is drawn and budgets are kept where
+    the fit runs, so that a part which is read twice, because a worker was lost, draws no noise twice.
 
     An engine must return exactly one answer for each part, and may try a part again if reading it fails. Answers,
     like rows, are confidential: encrypt the wire.

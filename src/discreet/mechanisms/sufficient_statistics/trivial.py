@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import __version__
+from discreet.core import checks
 from discreet.data.tables import as_features, as_outcomes, check_finite, check_pair
 from discreet.domain import Domain
 from discreet.models.base import Regressor
@@ -47,6 +48,7 @@ class TrivialRegressor(Regressor):
 
     def predict(self, X: Any, *, clip: bool = True) -> NDArray[np.float64]:
         """The centre of the bounds, for every row; nothing is left to clip."""
+        checks.flag("clip", clip)
         features = self._to_predict(X)
         if not features.named:
             check_finite("X", features.matrix)
