@@ -140,10 +140,10 @@ def test_the_residual_sd_and_r_squared_have_intervals():
     X = np.column_stack([np.ones(len(frame)), frame.drop(columns="wage")])
     residuals = frame.wage - X @ np.linalg.lstsq(X, frame.wage)[0]
     spread = results.inference.spread
-    low, high = spread.sigma_interval(0.99)
+    low, high = spread.table_sigma_interval(0.99)
     assert low < residuals.std() < high
     assert high / low < 1.5
-    low, high = spread.explained_interval(0.99)
+    low, high = spread.table_explained_interval(0.99)
     assert low < 1 - residuals.var() / frame.wage.var() < high
     assert high - low < 0.3
 

@@ -45,8 +45,9 @@ outcome's spread."""
 _MOST_WIDTHS = 32
 """Maximum number of candidate half widths in the last of three or more stages."""
 
-_MOST_CLIPPED, _FEW = 0.3, 7
-"""Never more than this share of the residuals is clipped; a number of axes below 7 counts as 7 for it."""
+_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
+"""A share 3 q/(n mu) of the residuals may be clipped, but for the last of three or more stages, and never more than
+0.3; a number of axes q below 7 counts as 7."""
 
 _SCORES, _LEAST_SCORE = 3.0, 2.0**-8
 """Bound on the norm of a person's scores, in units of the typical norm; and its minimum, as a share of the largest
@@ -198,7 +199,8 @@ class StageGeometry:
         """
         size = max(len(coordinates.axes), _FEW)
         least = self.rules.root_clipped / math.sqrt(self.rows) if final else 0.0
-        most = min(_MOST_CLIPPED, max(self.rules.clipped * size * self.most / (self.rows * mu), least))
+        clipped = self.rules.clipped if final else _CLIPPED
+        most = min(_MOST_CLIPPED, max(clipped * size * self.most / (self.rows * mu), least))
         return [
             quiet_place(counts[name], most, sd, self.rules.noise) if final else clipped_place(counts[name], most)
             for name in self.targets

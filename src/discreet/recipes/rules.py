@@ -44,7 +44,7 @@ class Rules:
 
     clipped: float
     root_clipped: float
-    """A share `clipped` q/(n mu) of the residuals may be clipped; in the last of three or more stages
+    """In the last of three or more stages a share `clipped` q/(n mu) of the residuals may be clipped, or
     `root_clipped`/sqrt(n) if that is more."""
 
     doubt: float

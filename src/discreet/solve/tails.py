@@ -36,8 +36,8 @@ _BENT = 0.2
 _UNSEEN = 0.5
 """Counts may hide this many sds of their noise."""
 
-_NEAR = 7.9
-"""Counts further out than this many times b are mostly noise."""
+_NEAR, _SEEN = 7.9, 3.0
+"""Counts further out than this many times b are mostly noise, unless one exceeds so many sds of it."""
 
 _HEAVY, _HEAVIEST = 0.1, 0.2
 """The share of sizes beyond b that lies beyond 2 b, where noise hides it; and the largest that is believed."""
@@ -85,22 +85,24 @@ class Beyond(NamedTuple):
         """Estimate both from noisy counts between edges; b is that at a place.
 
         The share p of them that lies beyond 2 b, drawn towards `_HEAVY` as far as it may be noise, tells the rest: as
-        many again lie beyond 4 b, and so on.
+        many again lie beyond 4 b, and so on. Sizes whose counts stand out of the noise are taken to lie at the upper
+        edges, if that makes the mean square larger.
 
         Examples
         --------
         >>> found = Beyond.of(np.array([1.0, 2.0, 4.0, 8.0]), np.array([900.0, 80.0, 16.0, 3.0, 1.0]), 0, 1e-3)
         >>> found.number, round(found.square, 2)
-        (99.0, 2.15)
+        (100.0, 5.96)
         """
-        b, beyond = edges[place], counts[place + 1 :]
-        lower = edges[place:]
-        near = lower < _NEAR * b
+        b, beyond, lower = edges[place], counts[place + 1 :], edges[place:]
+        near, seen = lower < _NEAR * b, beyond > _SEEN * sd
         far = near & (lower > 1.99 * b)
-        number = max(float(beyond[near].sum()), _UNSEEN * sd * math.sqrt(max(int(near.sum()), 1)))
+        hidden = _UNSEEN * sd * math.sqrt(max(int(near.sum()), 1))
+        number = max(float(beyond[near | seen].sum()), float(beyond[seen].sum()), hidden)
+        squares = float(beyond[seen] @ (np.append(lower[1:], 2 * lower[-1])[seen] / b - 1) ** 2)
         weight = sd * math.sqrt(max(int(far.sum()), 1))
         p = min((max(float(beyond[far].sum()), 0.0) + _HEAVY * weight) / (number + weight), _HEAVIEST)
-        return cls(number, (1 - p) * _FIRST + p * _NEXT / (1 - 4 * p))
+        return cls(number, max((1 - p) * _FIRST + p * _NEXT / (1 - 4 * p), squares / number))
 
 
 def _typical(stage: ReleasedStage) -> float:
