@@ -67,8 +67,8 @@ class Postgres:
     rows : str
         The name of a table or view, as in the database, with its schema if need be; or a query, SELECT or WITH.
     pushdown : bool
-        Whether the database computes the sums, so that no row leaves it. It takes longer, and does not support derived
-        columns.
+        Whether the database computes the sums, so that no row leaves it. It takes longer, and refuses splines,
+        polynomials and products with categories.
 
     Examples
     --------
