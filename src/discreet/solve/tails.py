@@ -36,11 +36,12 @@ _BENT = 0.2
 _UNSEEN = 0.5
 """Counts may hide this many sds of their noise."""
 
-_NEAR, _SEEN = 7.9, 3.0
+_NEAR, _SEEN = 7.9, 4.0
 """Counts further out than this many times b are mostly noise, unless one exceeds so many sds of it."""
 
-_HEAVY, _HEAVIEST = 0.1, 0.2
-"""The share of sizes beyond b that lies beyond 2 b, where noise hides it; and the largest that is believed."""
+_HEAVY, _SPREAD, _HEAVIEST = 0.1, 0.08, 0.2
+"""The share of sizes beyond b that lies beyond 2 b: its mean and its sd before counts are seen, and the largest that is
+believed."""
 
 _FIRST, _NEXT = 0.1, 2.5
 """Mean squares of x/b - 1 between b and 2 b, and between 2 b and 4 b."""
@@ -84,7 +85,7 @@ class Beyond(NamedTuple):
     def of(cls, edges: Floats, counts: Floats, place: int, sd: float) -> Beyond:
         """Estimate both from noisy counts between edges; b is that at a place.
 
-        The share p of them that lies beyond 2 b, drawn towards `_HEAVY` as far as it may be noise, tells the rest: as
+        The share p of them that lies beyond 2 b, drawn towards `_HEAVY` by the noise of its counts, tells the rest: as
         many again lie beyond 4 b, and so on. Sizes whose counts stand out of the noise are taken to lie at the upper
         edges, if that makes the mean square larger.
 
@@ -100,8 +101,9 @@ class Beyond(NamedTuple):
         hidden = _UNSEEN * sd * math.sqrt(max(int(near.sum()), 1))
         number = max(float(beyond[near | seen].sum()), float(beyond[seen].sum()), hidden)
         squares = float(beyond[seen] @ (np.append(lower[1:], 2 * lower[-1])[seen] / b - 1) ** 2)
-        weight = sd * math.sqrt(max(int(far.sum()), 1))
-        p = min((max(float(beyond[far].sum()), 0.0) + _HEAVY * weight) / (number + weight), _HEAVIEST)
+        noise = sd * math.sqrt(max(int(far.sum()), 1)) / number
+        weight = _SPREAD**2 / (_SPREAD**2 + noise**2)
+        p = min(max(_HEAVY + weight * (float(beyond[far].sum()) / number - _HEAVY), 0.0), _HEAVIEST)
         return cls(number, max((1 - p) * _FIRST + p * _NEXT / (1 - 4 * p), squares / number))
 
 
