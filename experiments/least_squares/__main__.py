@@ -122,7 +122,16 @@ def _sampled(cell: study.Cell, seed: int) -> dict[str, Any]:
                 "overlap": overlap(robust, np.column_stack([low, high])).round(4).tolist(),
             }
     hc1_holds = (robust[:, 0] <= truth(kind)) & (truth(kind) <= robust[:, 1]) | (se == 0)
-    return found | {"coef": np.asarray(model.coef_).round(6).tolist(), "hc1": hc1_holds.tolist()}
+    found |= {"coef": np.asarray(model.coef_).round(6).tolist(), "hc1": hc1_holds.tolist()}
+    return found | {"table": _of_table(model, y, y - Z @ b)}
+
+
+def _of_table(model: DPLinearRegression, y: Floats, residuals: Floats) -> list[bool | None]:
+    """Whether intervals hold the residual sd, R^2 and the mean of the outcome of the table."""
+    results = model.results_
+    ends = results.residual_sd_interval(), results.rsquared_interval(), results.mean_outcome_interval()
+    true = float(residuals.std()), float(1 - residuals.var() / y.var()), float(y.mean())
+    return [None if isinstance(e, Unavailable) else e[0] <= t <= e[1] for e, t in zip(ends, true, strict=True)]
 
 
 def grid(given: Any, folder: Path | None) -> list[study.Cell]:

@@ -62,6 +62,11 @@ than 95 % where much is cut: they allow for a bias that these populations mostly
 
 {made_up}
 
+The summary's intervals for the residual sd, R^2 and the mean outcome of the very table, at 95 %, hold it in this share
+of the samples:
+
+{tables}
+
 *Overlap* for *cubic*: the mean share of our interval about the bounded fit, and of that of least squares, that lies in
 both, by coefficient: {overlap}.
 
@@ -117,7 +122,9 @@ def _of_samples(rows: Sequence[Line]) -> Line:
             f"{prefix}overlap": np.nanmean(np.where(often, overlap, 0.0), axis=0).round(3).tolist(),
         }
     coef_sd = np.std([row["coef"] for row in rows], axis=0).round(4).tolist()
-    return found | {"coef_sd": coef_sd, "hc1_lowest": float(np.mean([row["hc1"] for row in rows], axis=0).min())}
+    table = np.nanmean(np.array([row["table"] for row in rows], dtype=float), axis=0).round(4).tolist()
+    lowest = float(np.mean([row["hc1"] for row in rows], axis=0).min())
+    return found | {"coef_sd": coef_sd, "hc1_lowest": lowest, "table": table}
 
 
 def _geometric(values: Any) -> float:
@@ -149,6 +156,7 @@ def write(lines: Sequence[Line], path: Path) -> None:
             samples=samples,
             error=f"{100 * math.sqrt(0.95 * 0.05 / samples):.1f}",
             made_up=_made_up(made),
+            tables=_tables(made),
             overlap="; ".join(f"epsilon {one['epsilon']:g}: {_list(one['overlap'])}" for one in cubic),
             rare="; ".join(f"epsilon {one['epsilon']:g}: {one['ratios'][4]:.2f}" for one in groups),
             nobody=", ".join(f"{one['coef_sd'][-1]:.2f} at epsilon {one['epsilon']:g}" for one in groups),
@@ -264,6 +272,11 @@ def _published(lines: Sequence[Line]) -> str:
             ]
         )
     return _table(head, rows)
+
+
+def _tables(lines: Sequence[Line]) -> str:
+    head = ("population", "epsilon", "residual sd, %", "R^2, %", "mean outcome, %")
+    return _table(head, [[one["data"], f"{one['epsilon']:g}", *map(_percent, one["table"])] for one in lines])
 
 
 def _made_up(lines: Sequence[Line]) -> str:

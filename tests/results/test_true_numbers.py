@@ -154,3 +154,16 @@ def test_a_group_far_out_is_counted_where_it_shows():
     low, high = np.interp([0.025, 0.975], SHARES, residual_tail(counts, 10.0, edges, 12, 256.0, 1e4).squares)
     assert low < 0.05 * 110**2 < high
     assert high < 3 * low
+
+
+def test_the_mean_of_the_line_is_at_the_means_of_the_columns():
+    """Not at those of the weighted rows of the last stage: a skewed column has a smaller mean there."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"w": rng.exponential(1, 20_000)})
+    frame["y"] = 5 + 2 * frame["w"] + rng.standard_normal(20_000)
+    domain = Domain({"w": (0, 15), "y": (-10, 60)})
+    results = DPLinearRegression(epsilon=3, delta=1e-6, domain=domain, random_state=0).fit_source(frame, "y").results_
+    cut = results.joint.spread.cut
+    assert abs(cut.mean - frame["y"].mean()) < 4 * cut.mean_error
+    low, high = results.mean_outcome_interval()
+    assert low < frame["y"].mean() < high

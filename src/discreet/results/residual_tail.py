@@ -43,7 +43,7 @@ _PLACE = 0.2
 _MISFIT = 0.1
 """Relative error of the law."""
 
-_CAUTION = 0.5
+_CAUTION = 0.3
 """Power of the likelihood: laws of other shapes than these are possible."""
 
 _PARTS = 6
@@ -91,7 +91,7 @@ def residual_tail(counts: Floats, sd: float, edges: Floats, chosen: int, most: f
     >>> counts = 1e4 * np.diff([0, *(2 * ndtr(edges) - 1), 1])  # of normal residuals, cut at sqrt(2) sds
     >>> found = residual_tail(counts, 1.0, edges, 9, 6.0, 1e4)
     >>> np.interp([0.05, 0.95], SHARES, found.squares).round(2).tolist()  # the truth is 0.258
-    [0.24, 0.27]
+    [0.24, 0.28]
     """
     b, first = float(edges[chosen]), _first(counts, chosen)
     cells = _TailCells.of(edges[first - 1 :] if first else np.concatenate([[edges[0] / 2], edges]), most)

@@ -274,7 +274,7 @@ def _line_mean(released: ReleasedMoments, e: NormalEquations, theta: Floats, row
         return None
     x, sd = e.S[0, 1:] / max(e.n, 1.0), e.s_xx / max(e.n, 1.0)
     for block, array in released.arrays.items():
-        if block.statistic == "sums" and set(e.names[1:]) < set(block.rows):
+        if block.statistic == "sums" and set(e.names[1:]) <= set(block.rows):
             x, sd = array[[block.rows.index(name) for name in e.names[1:]]] / rows, block.sd / rows
     noise = math.hypot(sd * float(np.linalg.norm(theta[1:])), e.s_xy / max(e.n, 1.0))
     return float(theta[0] + theta[1:] @ x), noise
