@@ -215,7 +215,7 @@ def test_r_finds_the_same_coefficients(tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     ours = public.fit("income", ["age", "hours"], model="ols")
-    assert found["line"] == pytest.approx(list(ours.coefficients.values()), rel=1e-6)
+    assert found["line"] == pytest.approx(list(ours.predicting.values()), rel=1e-6)
     assert found["coef"] == pytest.approx(fitted.coef.tolist())
     assert found["errors"] == pytest.approx(fitted.inference.std_err.tolist(), rel=1e-6)
     new = pd.DataFrame({"age": [40, 120], "hours": [38, 10], "region": ["south", "north"]})
