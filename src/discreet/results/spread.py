@@ -22,6 +22,7 @@ from discreet.results.residual_tail import SHARES, residual_tail
 from discreet.solve.debiased import Debiased, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
+from discreet.solve.tails import stretch
 
 _LEAST = 0.1
 """The variance around any prediction is at least this share of the mean one."""
@@ -60,6 +61,7 @@ class CutResiduals(FileRecord):
     mean: float | None
     mean_error: float
     side: int
+    stretch: float = 0.0
 
     FIELDS = Fields(
         "cut_residuals",
@@ -72,6 +74,9 @@ class CutResiduals(FileRecord):
         mean=maybe(NUMBER)("The mean of the outcome with cut residuals; null without an intercept."),
         mean_error=FROM_0("Its standard error."),
         side=whole(-1, maximum=1)("Where residuals can be cut: 1 above the line, -1 below it, 0 on both sides."),
+        stretch=FROM_0(
+            "The line varies up to 1 + stretch times as much over the rows before they are shortened.", absent=0.0
+        ),
     )
 
     @classmethod
@@ -140,11 +145,18 @@ class OutcomeSpread(FileRecord):
         """An interval for R^2 of least squares of the table.
 
         What lies beyond the cut adds to the residuals, and may be explained itself: no better than the rest is, and by
-        at most `_SHIFT` times the mean size of it.
+        at most `_SHIFT` times the mean size of it. The line may vary more where rows were shortened.
         """
         low, high = self.explained_interval(level)
-        if self.cut is None or not self.is_cut:
+        if self.cut is None:
             return low, high
+        if self.is_cut:
+            low, high = self._with_tails(level, low, high)
+        return low, high * (1 + self.cut.stretch) / (1 + high * self.cut.stretch)
+
+    def _with_tails(self, level: float, low: float, high: float) -> tuple[float, float]:
+        """An interval for R^2 with the residuals beyond the cut, from that without them."""
+        assert self.cut is not None
         at = [self.cut.squares_at(share) for share in ((1 - level) / 2, 0.5, (1 + level) / 2)]
         cases = [(low, at[1]), (high, at[1]), *((self.explained, beyond) for beyond in (0.0, *at))]
         ends = [self._with_tail(told, beyond, sign) for told, beyond in cases for sign in (-0.5, 1.0)]
@@ -254,15 +266,16 @@ def _cut(
     edges = np.array(own.widths[j]) / math.sqrt(_mean_weight(released, e, rows))
     tail = residual_tail(counts, stage.sd("counts", e.target), edges, chosen, _LARGEST, rows)
     b, quantiles = h * float(edges[chosen]), (tuple((h**2 * tail.squares).tolist()), tuple((h * tail.sizes).tolist()))
+    far = stretch(stage, released.norms, rows)
     told = _line_mean(released, e, theta, rows)
     if told is None:
-        return CutResiduals(b, *quantiles, None, 0.0, 0)
+        return CutResiduals(b, *quantiles, None, 0.0, 0, far)
     level, error = units.params(np.zeros(len(theta)))[1] + h * told[0], h * told[1]
-    far = _FAR * math.sqrt(max(found.explained, 0.0) * found.sigma2 / max(1 - found.explained, 0.01))
+    side = _FAR * math.sqrt(max(found.explained, 0.0) * found.sigma2 / max(1 - found.explained, 0.01))
     low, high = released.domain.ranges([e.target])[0].tolist()
-    above, below = level - far + b < high, level + far - b > low
+    above, below = level - side + b < high, level + side - b > low
     error = math.hypot(error, found.sigma / math.sqrt(rows))
-    return CutResiduals(b, *quantiles, level, error, int(above) - int(below))
+    return CutResiduals(b, *quantiles, level, error, int(above) - int(below), far)
 
 
 def _line_mean(released: ReleasedMoments, e: NormalEquations, theta: Floats, rows: float) -> tuple[float, float] | None:
