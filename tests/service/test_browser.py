@@ -123,13 +123,13 @@ def test_a_request_over_budget_has_no_button_to_spend(analyst):
     assert page.get_by_role("button", name="Spend").count() == 0
 
 
-def test_a_model_without_a_plan_has_a_price(analyst):
+def test_a_model_of_classes_has_a_plan_and_a_price(analyst):
     page = analyst.go("/tables/people/model")
     page.get_by_label("Formula").fill("sex ~ age")
     page.get_by_label("Method").select_option("DPLogisticRegression")
     page.get_by_label("epsilon").fill("0.3")
     analyst.press("See the price and the plan")
-    page.get_by_role("heading", name="No plan").wait_for()
+    page.get_by_role("heading", name="How good it will be").wait_for()
     analyst.press("Spend, and fit it")
     page.get_by_role("heading", name="The certificate").wait_for()
 
