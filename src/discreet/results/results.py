@@ -470,7 +470,7 @@ def results(
         return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, rows_sd=rows_sd)
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
-    inference = Later.of(infer(released, e, units))
+    inference = Later(lambda: infer(released, e, units))
     told = remarks(released, target)
     line = coef, intercept
     return Results((target,), names, *line, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)
