@@ -13,14 +13,12 @@ from discreet.domain import Domain
 from discreet.domain.cells import BINS
 from discreet.errors import NotReleasedError
 from discreet.families.coordinates import ModelCoordinates
-from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.events.base import Event, of_kind
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
-from discreet.recipes.base import Ask, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
+from discreet.recipes.base import Ask, AskStage, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
-from discreet.recipes.glm import Minimised
 
 Values = Sequence[tuple[GridValues, ...]]
 """The values of each block of each event, in turn."""
@@ -122,8 +120,6 @@ class _FileAnswers:
 
     def answer(self, question: Question) -> Any:
         """Return the answer to a question."""
-        if isinstance(question, AskMinimisers):
-            return self._minimised(question)
         event = self._next(question)
         if isinstance(question, AskStage):
             self._stage += not question.of_norms
@@ -158,19 +154,6 @@ class _FileAnswers:
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         return ReleasedStage(event, self._take(len(event.blocks)))
 
-    def _minimised(self, question: AskMinimisers) -> Minimised:
-        """Return the coefficients of the stage that follows, if there is one: a minimiser cannot be replayed."""
-        events = of_kind(ObjectiveEvent, [self._next(question) for _ in range(question.count)])
-        event = events[0]
-        left = self._events[self._at :]
-        at = left[0].rotated if left else None
-        self._check_objectives(question, events)
-        theta = np.zeros((len(event.design), question.count)) if at is None else at.theta.floats
-        return Minimised(event, list(theta.T))
-
-    def _check_objectives(self, question: AskMinimisers, events: Sequence[Any]) -> None:
-        pass
-
 
 class _Recorded(_FileAnswers):
     """Answers that require every event to be the one asked for, up to rounding errors."""
@@ -201,8 +184,6 @@ class _Recorded(_FileAnswers):
         which = "the model" if model else _ROW_NORMS if question.of_norms else f"stage {self._stage}"
         if not is_close(own, asked):
             raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
-        if model and (own.P, own.radius) != (asked.P, asked.radius):  # copied from its objective, not computed again
-            raise Mismatch("stages", "standard errors were released in other coordinates than those of the model")
         stage = super()._staged(question, event)
         chosen: Sequence[int] = [0] * len(own.outcomes)
         if question.choose is not None:
@@ -216,23 +197,6 @@ class _Recorded(_FileAnswers):
             raise Mismatch("stages", f"the norms of scores in {which} do not follow from its sums")
         _check_noise(question.blocks, event.blocks, event_words(event))
         return stage
-
-    def _check_objectives(self, question: AskMinimisers, events: Sequence[ObjectiveEvent]) -> None:
-        asked = question.event
-        if any(event.coordinates != events[0].coordinates for event in events):
-            raise Mismatch("stages", "the linear predictors of the model are in different coordinates")
-        for event in events:
-            own, expected = event.coordinates, asked.coordinates
-            if own is None or expected is None or not is_close(own, expected):
-                raise Mismatch("stages", "the coordinates of the model do not follow from what was released before it")
-            limits = [getattr(loss, "limit", 0.0) for loss in (event.loss, asked.loss)]
-            if event.loss.name != asked.loss.name or not math.isclose(*limits, rel_tol=_CLOSE):
-                raise Mismatch(
-                    "stages", "the largest count of the model does not follow from the counts of the outcome"
-                )
-            pairs = [(event.scale, asked.scale), (event.modulus, asked.modulus)]
-            if not all(math.isclose(*pair, rel_tol=_CLOSE) for pair in pairs):
-                raise Mismatch("noise", "the noise of the model does not follow from the recipe")
 
 
 class _Outlined(_FileAnswers):

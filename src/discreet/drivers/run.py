@@ -21,14 +21,12 @@ from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import Entropy
 from discreet.gate.session import Session
 from discreet.gate.statistics import block_noise, noisy_blocks
-from discreet.mechanisms.objective_perturbation.release import Task, check_moduli, minimiser
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
-from discreet.recipes.base import Ask, AskMinimisers, AskStage, Noisy, Question, Recipe
-from discreet.recipes.glm import Minimised
+from discreet.recipes.base import Ask, AskStage, Noisy, Question, Recipe
 from discreet.recipes.moments import Fixed
 from discreet.released.certificate import Certificate
 from discreet.results.private_moments import PrivateMoments
@@ -109,10 +107,8 @@ class _TableAnswers:
         """Return the answer to a question."""
         if isinstance(question, Ask):
             return self._noisy(question)
-        if isinstance(question, AskStage):
-            return self._staged(question)
-        assert isinstance(question, AskMinimisers)
-        return self._minimised(question)
+        assert isinstance(question, AskStage)
+        return self._staged(question)
 
     def _noisy(self, question: Ask) -> Noisy:
         blocks, self.domain = question.blocks, question.domain
@@ -136,13 +132,3 @@ class _TableAnswers:
         self.events.append(stage.event)
         self.values += stage.values
         return stage
-
-    def _minimised(self, question: AskMinimisers) -> Minimised:
-        coordinates = question.event.coordinates
-        assert coordinates is not None
-        rows, labels, most = self._table.minimised_rows(coordinates)
-        tasks = [Task(label, question.penalty, question.event, centre=question.centre) for label in labels]
-        check_moduli(tasks)
-        gammas = [minimiser(rows, task, most, self._source) for task in tasks]
-        self.events += [task.event for task in tasks]
-        return Minimised(question.event, [coordinates.P.floats @ gamma / coordinates.radius for gamma in gammas])

@@ -7,30 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, summed
 from discreet.data.reading import Table
-from discreet.data.rotated import RotatedRows
 from discreet.data.row_sums import RowSums
-from discreet.data.rows import Rows
 from discreet.data.stages import Readings
 from discreet.domain import Domain
-from discreet.domain.coordinates import Coordinates
-from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.sampling import FixedSampler, fixed_size, sampler
 from discreet.gate.session import Session, check_rows
 from discreet.gate.statistics import Integers, exact_blocks, exact_counts
-from discreet.mechanisms.objective_perturbation.event import most_rows
-from discreet.mechanisms.objective_perturbation.release import TOO_MANY
 from discreet.privacy.events.gaussian import Block
 from discreet.recipes.base import Recipe
-from discreet.recipes.glm import Predictors
 from discreet.recipes.moments import Fixed
-
-Label = Callable[[Floats], Floats]
 
 
 class StatisticSource(ABC):
@@ -60,10 +50,6 @@ class StatisticSource(ABC):
     @abstractmethod
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
         """Return the exact statistics of mapped columns; a secret sample is drawn first, where they need one."""
-
-    def minimised_rows(self, coordinates: Coordinates) -> tuple[Rows, Sequence[Label], float]:
-        """Return the rows in coordinates of a stage, the labels of each predictor, and the maximum number of rows."""
-        raise NotImplementedError
 
 
 class StagedSource(StatisticSource):
@@ -99,41 +85,6 @@ class StagedSource(StatisticSource):
         held = self._margins if block.kind.first_reading else more
         assert held is not None
         return exact_blocks(held, [block])[0]
-
-
-class ModelSource(StagedSource):
-    """A table for models of classes and counts, whose solver reads the rows repeatedly.
-
-    Parameters
-    ----------
-    table : Table
-        The rows, which can be read again.
-    predictors : Predictors
-        The linear predictors.
-    labels : sequence of callable
-        For each linear predictor, a function from the outcome's column to the labels of the loss.
-    """
-
-    def __init__(self, table: Table, predictors: Predictors, labels: Sequence[Label]) -> None:
-        super().__init__(Readings.of(table))
-        self._table, self._predictors, self._labels, self._most = table, predictors, labels, 0.0
-
-    def prepare(self, recipe: Recipe, session: Session) -> None:
-        """Refuse a table with more rows than rounding errors are bounded for."""
-        super().prepare(recipe, session)
-        assert self._margins is not None
-        self._most = most_rows(session.rows)
-        if self._margins.count > self._most:
-            raise DataError(TOO_MANY)
-
-    def minimised_rows(self, coordinates: Coordinates) -> tuple[Rows, Sequence[Label], float]:
-        """The rows, read once more."""
-        table, own = self._table, self._predictors
-        progress = table.progress if callable(table.progress) else None
-        rows = RotatedRows(table, coordinates, own.column, exposure=own.exposure, progress=progress)
-        if rows.count > self._most:  # where there were fewer when the columns were read
-            raise DataError(TOO_MANY)
-        return rows, self._labels, self._most
 
 
 class MomentsSource(StatisticSource):

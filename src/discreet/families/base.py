@@ -25,6 +25,9 @@ from discreet.domain import Domain
 Link = str
 """The name of a link function, which identifies its family in files: "identity", "logit", "log", "sign"."""
 
+ScoreMean = Callable[[Floats], tuple[Floats, Floats]]
+"""Maps linear predictors, a column each, to means, and to their derivatives by each predictor."""
+
 Label = Callable[[Floats], Floats]
 """Converts an encoded outcome column to the y of a loss."""
 
@@ -135,6 +138,8 @@ class Family(ABC):
         Whether a least-squares fit of the outcome gives a first guess of the model.
     exposed : bool
         Whether the logarithm of an exposure may be added to the predictor.
+    cornered : bool
+        Whether its loss has a corner of a given width.
     """
 
     name: ClassVar[str]
@@ -150,6 +155,7 @@ class Family(ABC):
     stepped: ClassVar[bool] = False
     led: ClassVar[bool] = False
     exposed: ClassVar[bool] = False
+    cornered: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"<{self.name} family>"
@@ -202,6 +208,29 @@ class Family(ABC):
         """The weight sqrt(f''/c) of a row in the Fisher information, with c the largest curvature f'' of the loss."""
         return np.ones(len(eta))
 
+    def residual(self, eta: Floats, y: Floats, most: float, width: float | None) -> Floats:
+        """The score -f'(eta, y) of a row; bitwise the same at any place of an array."""
+        return y - self.mean(eta, most)
+
+    def field(self, most: float, shift: float, share: float, width: float | None) -> ScoreMean:
+        """The expected f' at linear predictors, up to a term that does not depend on them, and its derivative.
+
+        Parameters
+        ----------
+        most, width : float, and float or None
+            The largest mean, and the width of the corner of a hinge.
+        shift : float
+            The logarithm of a typical exposure.
+        share : float
+            The share of the class that is modelled.
+        """
+
+        def mean(eta: Floats) -> tuple[Floats, Floats]:
+            shifted = eta + shift
+            return self.mean(shifted, most), self.slope(shifted, most)[:, :, None]
+
+        return mean
+
     def probabilities(self, eta: Floats) -> Floats | None:
         """The probability of each class from predictors, one column each; None where the family has none."""
         return None
@@ -238,6 +267,14 @@ class ClassFamily(Family):
     def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
         """The outcome: a category, or one level of one."""
         return category(domain, target)
+
+    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
+        """The coordinate that is 1 for the second of two classes, or for the chosen level; None for several classes."""
+        if domain.columns[outcome.column].bounds:
+            return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
+        places = domain.positions[outcome.column]
+        level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
+        return None if level is None else domain.entries[places[level]].name
 
     def label(self, domain: Domain, column: str, place: int = 1) -> Label:
         """The function that gives 1 for the class at `place`, 0 for the others."""

@@ -35,7 +35,7 @@ from discreet.families import FAMILIES, Family, Link
 
 
 def _staged() -> list[Link]:
-    return [link for link, family in FAMILIES.items() if family.staged]
+    return [link for link, family in FAMILIES.items() if not family.linear]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class ModelCoordinates(Coordinates):
         Y, the bound at which rates are clipped; 1 for probabilities.
     exposure : str, optional
         For counts, a column whose logarithm is added to the predictor.
+    width : float, optional
+        For classes by their sign, the width of the corner of the hinge.
 
     Examples
     --------
@@ -64,17 +66,21 @@ class ModelCoordinates(Coordinates):
     link: Link = "logit"
     largest: float = 1.0
     exposure: str | None = None
+    width: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         known = FAMILIES.get(self.link) if isinstance(self.link, str) else None
         plain = checks.is_real(self.largest) and 0 < self.largest < math.inf
-        if known is None or not known.staged or not plain:
+        if known is None or known.linear or not plain:
             raise ParameterError("A stage at a model needs a known link, and a largest outcome above 0.")
         if known.largest is not None and self.largest != known.largest:
             raise ParameterError("Probabilities are at most 1.")
         if self.exposure is not None and not known.exposed:
             raise ParameterError("Only counts have an exposure.")
+        cornered = checks.is_real(self.width) and 0 < self.width < math.inf
+        if cornered != known.cornered or (self.width is not None and not cornered):
+            raise ParameterError("A hinge has the width of its corner, and other losses have none.")
 
     @property
     def family(self) -> Family:
@@ -91,11 +97,12 @@ class ModelCoordinates(Coordinates):
         link: Link,
         most: float = 1.0,
         exposure: str | None = None,
+        width: float | None = None,
     ) -> ModelCoordinates:
         """Take axes and radius from other coordinates, at a model that is rounded so that products are exact."""
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
         own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
-        return cls(*own, link, float(most), exposure)
+        return cls(*own, link, float(most), exposure, width)
 
     def check(self, domain: Domain) -> None:
         """Check the columns, and refuse an exposure whose bounds are not above 0."""
@@ -111,6 +118,10 @@ class ModelCoordinates(Coordinates):
         """The expected outcome h(eta)."""
         return self.family.mean(eta, self.largest)
 
+    def residual(self, eta: Floats, y: Floats) -> Floats:
+        """The score of a row, y - h(eta) or that of the hinge."""
+        return self.family.residual(eta, y, self.largest, self.width)
+
     def root(self, eta: Floats) -> Floats:
         """The root k = sqrt(h'(eta)/c)."""
         return self.family.root(eta, self.largest)
@@ -122,6 +133,7 @@ class ModelCoordinates(Coordinates):
         link=one_of(_staged)("The link of a model of classes or counts.", absent=None),
         largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
+        width=ABOVE_0("The width of the corner of its hinge.", absent=None),
     )
     """One description of coordinates of either kind: those of other stages lack the last fields."""
 
@@ -157,6 +169,8 @@ class ModelCoordinateMap(CoordinateMap):
         The domain by which rows were encoded.
     rows : int
         The largest number of rows in a batch.
+    information : bool
+        Whether k is computed.
 
     Examples
     --------
@@ -169,9 +183,9 @@ class ModelCoordinateMap(CoordinateMap):
 
     _of_outcome = 0.0
 
-    def __init__(self, coordinates: ModelCoordinates, domain: Domain, rows: int) -> None:
+    def __init__(self, coordinates: ModelCoordinates, domain: Domain, rows: int, *, information: bool = True) -> None:
         super().__init__(coordinates, domain, rows)
-        self._model, places = coordinates, domain.indices(coordinates.outcomes)
+        self._model, places, self._informed = coordinates, domain.indices(coordinates.outcomes), information
         self._outcomes = [(place, float(domain.centre[place]), float(domain.half[place])) for place in places]
         self._k, exposure = np.empty((len(places), 0)), coordinates.exposure
         self._exposure = None if exposure is None else domain.indices([exposure])[0]
@@ -181,7 +195,7 @@ class ModelCoordinateMap(CoordinateMap):
     def rotate(self, A: Floats) -> RotatedBatch:
         """Transform a batch of encoded rows."""
         found = super().rotate(A)
-        return found._replace(both=np.vstack([found.both, self._k]))
+        return found._replace(both=np.vstack([found.both, self._k])) if self._informed else found
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
         self._k = np.empty_like(V)
@@ -190,12 +204,13 @@ class ModelCoordinateMap(CoordinateMap):
             if self._exposure is not None:
                 eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
             y = centre + half * (A[:, place] / ONE)
-            np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
-            v[:] = (y - self._model.mean(eta)) * w * ONE
+            if self._informed:
+                np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
+            v[:] = self._model.residual(eta, y) * w * ONE
 
 
-def map_of(coordinates: Coordinates, domain: Domain, rows: int) -> CoordinateMap:
-    """The transformation of rows into coordinates of either kind."""
+def map_of(coordinates: Coordinates, domain: Domain, rows: int, *, information: bool = False) -> CoordinateMap:
+    """The transformation of rows into coordinates of either kind, with k of a model's rows if they are needed."""
     if isinstance(coordinates, ModelCoordinates):
-        return ModelCoordinateMap(coordinates, domain, rows)
+        return ModelCoordinateMap(coordinates, domain, rows, information=information)
     return CoordinateMap(coordinates, domain, rows)

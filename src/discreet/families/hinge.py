@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.families.base import ClassFamily, Family, FamilyWords, Loss
+from discreet.families.base import ClassFamily, Family, FamilyWords, Loss, ScoreMean
 from discreet.families.logistic import LOGISTIC
 
 
@@ -89,10 +89,28 @@ class HingeFamily(ClassFamily):
     link = "sign"
     words = FamilyWords("linear classification", "the score, whose sign is the class", "1")
     losses = (SmoothHinge, QuadraticHinge)
+    cornered = True
+    largest = 1.0
 
     def loss(self, most: float = 1.0) -> SmoothHinge:
         """The smooth hinge of the default width."""
         return SmoothHinge()
+
+    def residual(self, eta: Floats, y: Floats, most: float, width: float | None) -> Floats:
+        """The score t/(1 + e^(-(1 - t eta)/w)), t = 2y - 1, of the smooth hinge of width w."""
+        t = 2 * y - 1
+        return t * LOGISTIC.mean((1 - t * eta) / (width or 1.0), 1.0)
+
+    def field(self, most: float, shift: float, share: float, width: float | None) -> ScoreMean:
+        """The mean over both classes as if they were independent of the predictor."""
+        w = width or 1.0
+
+        def mean(eta: Floats) -> tuple[Floats, Floats]:
+            second, first = LOGISTIC.mean((1 - eta) / w, 1.0), LOGISTIC.mean((1 + eta) / w, 1.0)
+            slope = (share * second * (1 - second) + (1 - share) * first * (1 - first)) / w
+            return (1 - share) * first - share * second, slope[:, :, None]
+
+        return mean
 
     @property
     def law(self) -> Family:

@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import Domain
 from discreet.domain.elementary import exp
-from discreet.families.base import ClassFamily, FamilyWords, Loss, Outcome
+from discreet.families.base import ClassFamily, FamilyWords, Loss
 
 _VARIANCE = math.pi**2 / 3
 """The variance of the error of a logistic model, in units of its predictor."""
@@ -69,14 +68,6 @@ class LogisticFamily(ClassFamily):
     def loss(self, most: float = 1.0) -> Logistic:
         """The logistic loss."""
         return Logistic()
-
-    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The coordinate that is 1 for the second of two classes, or for the chosen level; None for several classes."""
-        if domain.columns[outcome.column].bounds:
-            return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
-        places = domain.positions[outcome.column]
-        level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
-        return None if level is None else domain.entries[places[level]].name
 
     def mean(self, eta: Floats, most: float) -> Floats:
         """The probability p = 1/(1 + e^-eta)."""

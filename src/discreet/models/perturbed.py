@@ -306,7 +306,8 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
 
     def _set(self, release: Any, fitted: Any, spec: FitSpec) -> None:
         super()._set(release, fitted, spec)
-        self.modulus_ = [event.modulus for event in fitted.certificate.events if hasattr(event, "modulus")][-1]
+        moduli = [event.modulus for event in fitted.certificate.events if hasattr(event, "modulus")]
+        self.modulus_ = moduli[-1] if moduli else None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

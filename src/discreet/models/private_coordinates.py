@@ -8,21 +8,20 @@ from typing import ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.data.reading import Table, as_progress
+from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.drivers.release import has_own_range, refuse_robust
 from discreet.drivers.run import run
-from discreet.drivers.sources import ModelSource
+from discreet.drivers.sources import StagedSource
 from discreet.errors import ParameterError
 from discreet.families import Outcome
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
-from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, rotated_norm
+from discreet.recipes.glm import MOST_STAGES, Glm, Model
 from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
-from discreet.released.moments import ReleasedMoments
-from discreet.released.working import stepped
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
@@ -87,23 +86,22 @@ class PrivateCoordinatesModel(PerturbedModel):
             return super()._fit_rows(table, spec)
         with as_progress(table.progress) as report:
             told = replace(table, progress=_JoinedProgress(report))
-            own, session = self._linear_predictors(domain, design, outcome), self._session(spec.promise)
+            own, session = self._model(domain, design, outcome), self._session(spec.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
-            found = run(recipe, ModelSource(told, own, self.family.labels(domain, outcome)), session)
+            found = run(recipe, StagedSource(Readings.of(told)), session)
             report(1.0)
-        moments = ReleasedMoments(found.certificate, found.values)
-        thetas = [stepped(moments)] if self.family.stepped else found.result.thetas
+        thetas = list(found.result.theta.T)
         released = self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
         self._set(released, released.results(), spec)
         return self
 
-    def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
-        """Return the linear predictors that are fitted; standard errors need the coordinate of their residuals."""
-        loss, count = self._loss(domain, outcome, rotated_norm(design)), len(self.family.labels(domain, outcome))
+    def _model(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Model:
+        """Return the model that is fitted."""
         name, exposure = self.family.coordinate(domain, outcome), getattr(self, "exposure", None)
-        link, outcomes = (None, ()) if name is None else (self.family.link, (name,))
-        return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
+        assert name is not None
+        width = getattr(self._loss(domain, outcome, 1.0), "width", None)
+        return Model(self.family.link, design, outcome.column, (name,), exposure, width)
 
 
 class _JoinedProgress:

@@ -21,7 +21,6 @@ from discreet.core.rounding import down
 from discreet.domain import Domain
 from discreet.domain.cells import Span
 from discreet.domain.coordinates import Coordinates
-from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import gdp
 from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.coordinates import StageEvent
@@ -29,7 +28,6 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
-from discreet.solve.newton import WeightedPenalty
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """A function from the noisy counts of each outcome to the index of its half width."""
@@ -110,33 +108,6 @@ class AskStage:
 
 
 @dataclass(frozen=True)
-class AskMinimisers:
-    """Minimisers of perturbed objectives in the coordinates of a stage, one for each linear predictor.
-
-    Parameters
-    ----------
-    event : ObjectiveEvent
-        The loss and the noise.
-    penalty, centre : WeightedPenalty, array
-        The quadratic penalty, and where it draws the coefficients to.
-    count : int
-        The number of linear predictors.
-    """
-
-    event: ObjectiveEvent
-    penalty: WeightedPenalty
-    centre: Floats
-    count: int
-
-    words: ClassVar[str] = "a perturbed objective in the coordinates of a stage"
-
-    def suits(self, event: Event) -> bool:
-        """Whether an event is a perturbed objective in the coordinates of a stage."""
-        same = event.mechanism == self.event.mechanism and event.rotated is not None
-        return same and getattr(event, "declared", None) is None
-
-
-@dataclass(frozen=True)
 class AskEvent:
     """One draw of a mechanism of its own.
 
@@ -166,7 +137,7 @@ def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
     return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
 
 
-Question = Ask | AskStage | AskMinimisers | AskEvent
+Question = Ask | AskStage | AskEvent
 
 Steps = Generator[Question, Any, T]
 """Questions in turn; the generator returns the values that later steps, or solvers, need."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from discreet.families import Link
-from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
 # ---------------------------------------------------------------- one stage
@@ -58,36 +57,25 @@ LEAST = 1e-3
 
 # ---------------------------------------------------------------- classes and counts
 
-COLUMNS, PRODUCTS, PRODUCTS_WITH_CLASS, COLUMNS_ALONE = 0.03, 0.1, 0.16, 0.05
-"""Shares of the promise: the sums of the columns; the products of the columns, without and with those with a class; and
-the sums of the columns where products are not released."""
+SCORING_STEPS = 8
+"""The number of steps, which share equally what other releases leave of mu^2."""
+
+MODEL_COLUMNS, MODEL_PRODUCTS, MODEL_NORMS = 0.05, 0.1, 0.01
+"""Shares of the promise: the sums of the columns; the products of the columns; and the counts of row norms in whitened
+coordinates."""
 
 COUNTS = 0.08
 """Share of the promise for the location of a count, half of it for each of two levels."""
 
-AT_MODEL: Mapping[Link, float] = {"logit": 0.12, "log": 0.62}
-"""Share of the promise for the last release, at the model. For counts it improves the model, too."""
-
 RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (12.0, 0.25), "products": (15.0, 0.2)}
-"""With few rows these shares are raised at the cost of the last release: to the first number over n mu, at most to the
-second; that of products for counts only."""
+"""With few rows these shares are raised at the cost of the steps: to the first number over n mu, at most to the
+second."""
 
-COLUMN_PRODUCTS: Mapping[str, float] = {RowNormCounts.name: 0.1, "gram": 0.9}
-COLUMN_PRODUCTS_WITH_CLASS: Mapping[str, float] = {RowNormCounts.name: 0.06, "gram": 0.56, "cross": 0.38}
-"""Shares within the products of the columns, without and with products with a class."""
+LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.2, "log": 0.3}
+"""Share of the promise for the last stage, at the model."""
 
-MODEL_STAGE: Mapping[Link, Mapping[str, float]] = {
-    "logit": {"information": 0.6, ScoreProducts.name: 0.4},
-    "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, ScoreProducts.name: 0.15},
+SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
+    "logit": {"information": 0.3, "cross": 0.45, ScoreProducts.name: 0.25},
+    "log": {"counts": 0.05, "information": 0.25, "cross": 0.5, ScoreProducts.name: 0.2},
 }
-MODEL_STAGE_OF_FEW_ROWS: Mapping[str, float] = {
-    "counts": 0.02,
-    "information": 0.1,
-    "cross": 0.87,
-    ScoreProducts.name: 0.01,
-}
-"""Shares within the release at the model, and within that of counts with few rows, which have no standard errors.
-Classical standard errors need no score products."""
-
-CURVATURE = 0.015
-"""Share of epsilon that the curvature of a model of counts may cost."""
+"""Shares within the last stage. Classical standard errors need no score products."""

@@ -56,3 +56,28 @@ class Objectives(Draws):
         return cls(
             facts, (first,) * (len(own) - declared) + (second,) * declared if declared * 2 in (0, len(own)) else ()
         )
+
+
+@dataclass(frozen=True)
+class StagedObjectives(Draws):
+    """Perturbed objectives in the coordinates of a stage, as discreet 0.2 fitted models of classes and counts.
+
+    Files of that version are read, and their costs are checked. Their coordinates are not computed again.
+    """
+
+    name: ClassVar[str] = "perturbed objectives in stages"
+    told: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def entry(self) -> dict[str, Any] | None:
+        """The entry of the certificate, as it was read."""
+        return {"name": self.name} | dict(self.told)
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists objectives in the coordinates of a stage."""
+        own = of_kind(ObjectiveEvent, events)
+        if not own or own[0].coordinates is None:
+            return None
+        told = tuple((name, value) for name, value in options.items() if name != "name")
+        return cls(facts, tuple(AskEvent((event.mechanism,)) for event in events), told)

@@ -1,8 +1,9 @@
-"""Recipes of models of classes and counts: whiten, minimise perturbed objectives, and release their standard errors.
+"""The recipe of models of classes and counts: whiten the columns, then take noisy scoring steps.
 
-A few Gaussian releases, whose mu is fixed beforehand, find coordinates that whiten the columns. The noise of the
-objectives is fixed beforehand, too, in units of these coordinates. A last Gaussian release at the minimisers tells
-their standard errors. Mathematics in ``docs/mathematics``, section 13.
+Every release has Gaussian noise, as in a linear model. The first ones locate the outcome and the columns and find
+coordinates that whiten the columns. Each step releases the sum of u e at the model so far, and the posterior given all
+steps is the next model. A last stage, at the model, tells its standard errors. Mathematics in ``docs/mathematics``,
+section 13.
 """
 
 from __future__ import annotations
@@ -10,130 +11,123 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.levels import level_places, model_design
-from discreet.families import Family, Link, Loss, family_of
+from discreet.families import FAMILIES, Family, Link
 from discreet.families.coordinates import ModelCoordinates
-from discreet.mechanisms.objective_perturbation.event import ROTATED_SIZE, Calibration, ObjectiveEvent
-from discreet.privacy import sensitivity
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
-from discreet.recipes.base import AskMinimisers, Facts, Spending, Steps
+from discreet.recipes.base import Facts, Spending, Steps
 from discreet.recipes.geometry import quiet_place
 from discreet.recipes.glm_geometry import (
-    MODEL_RULES,
-    Lead,
+    Frame,
     ModelGeometry,
     Scale,
     clipped_share,
     count_scale,
-    is_few,
     is_wide,
     mean_exposure,
     number_of_stages,
-    residual_widths,
+    step_width,
+    widths_at_model,
 )
 from discreet.recipes.outlook import no_errors, unlikely
-from discreet.recipes.prior import Prior, prior
 from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.axes import rare_gaps
-from discreet.solve.newton import WeightedPenalty
+from discreet.solve.scoring import NoisyScore, ScoreField, Scoring
 from discreet.solve.sizes import count_law, count_span
+from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
 MOST_STAGES = 3
 
-_ROOM = 1e-7
-"""Slack for rounding errors: the objective allows Gaussian releases to cost this share more of mu than planned."""
+_RAREST = 0.01
+"""The smallest share of a class that is assumed before the first step."""
+
+_DOUBT = 0.1
+"""The prior variance of the constant, besides that of the noise in the share of a class."""
 
 
 @dataclass(frozen=True)
-class Predictors:
-    """The linear predictors of a model and their loss.
+class Model:
+    """A generalised linear model of one outcome.
 
     Parameters
     ----------
-    loss : Loss
-        The loss of a row; of counts, with the largest declared count as its limit.
+    link : {"logit", "log", "sign"}
+        The link, which names the family.
     design : tuple of str
         Coordinates of the regressors.
     column : str
         The outcome's column.
-    count : int
-        The number of linear predictors.
-    link : {"logit", "log"}, optional
-        The link of the last release, which gives standard errors; without a link there are none.
     outcomes : tuple of str
-        For each linear predictor, the coordinate of the residuals in the last release.
+        For each linear predictor, the coordinate of its residuals.
     exposure : str, optional
         For counts, the column whose logarithm is added to the predictor.
+    width : float, optional
+        The width of the corner of a smooth hinge.
     """
 
-    loss: Loss
+    link: Link
     design: tuple[str, ...]
     column: str
-    count: int = 1
-    link: Link | None = None
-    outcomes: tuple[str, ...] = ()
+    outcomes: tuple[str, ...]
     exposure: str | None = None
+    width: float | None = None
 
     @property
     def family(self) -> Family:
         """The family of the outcome."""
-        return family_of(self.loss)
+        return FAMILIES[self.link]
 
     @property
-    def led(self) -> bool:
-        """Whether the prior of the model comes from least squares for the outcome."""
-        return self.family.led and self.link is not None and self.design[0] == CONSTANT
+    def constant(self) -> bool:
+        """Whether the design begins with the constant."""
+        return self.design[0] == CONSTANT
+
+    def at(self, plain: Coordinates, theta: Floats, widths: Sequence[float], most: float) -> ModelCoordinates:
+        """Return the coordinates of a step or of the last stage, at a model theta."""
+        own = [list(widths)] * len(self.outcomes)
+        return ModelCoordinates.at(plain, self.outcomes, theta, own, self.link, most, self.exposure, self.width)
 
 
-class PilotFacts(NamedTuple):
-    """The coordinates of a model, the number of rows, the scale of counts, and the prior."""
+class Start(NamedTuple):
+    """The facts that the first releases tell: number of rows, size of counts, frame, posterior before any step."""
 
-    coordinates: Coordinates
     rows: float
     scale: Scale | None
-    prior: Prior
-    geometry: ModelGeometry
+    frame: Frame
+    scoring: Scoring
 
 
-class Minimised(NamedTuple):
-    """The answer to `AskMinimisers`: the event that the certificate lists, and the coefficients of each predictor."""
+class Scored(NamedTuple):
+    """The result of a recipe: the start, the posterior after all steps, and the coefficients (d, m)."""
 
-    event: ObjectiveEvent
-    thetas: list[Floats]
-
-
-def rotated_norm(design: Sequence[str]) -> float:
-    """The largest norm of a row in coordinates of a stage, as many as there are columns."""
-    d = len(design)
-    plain = Coordinates.rounded(design, [], np.eye(d), np.zeros((d, 0)), 1.0, [])
-    return sensitivity.norm(plain.axes, plain)
+    start: Start
+    scoring: Scoring
+    theta: Floats
 
 
 @dataclass(frozen=True)
 class Glm(StagedRecipe):
-    """A model of classes or counts in private coordinates.
+    """A model of classes or counts by noisy scoring steps in private coordinates.
 
     Parameters
     ----------
     facts : Facts
         The public facts.
-    predictors : Predictors
-        The linear predictors.
+    model : Model
+        The model.
     stages : {2, 3, "auto"}
         Whether products of columns are released before the model; "auto" decides by the number of rows.
     covariance : {"auto", "robust", "classical"}
@@ -141,184 +135,164 @@ class Glm(StagedRecipe):
         the table is wide.
     rules : int
         The version of the rules; see `recipes.rules`.
-    listed_scale : float, optional
-        The noise of the objectives that a file lists. Accounting checks that it is the least that keeps the promise, so
-        it need not be searched for again.
     """
 
-    predictors: Predictors
+    model: Model
     stages: Stages = "auto"
     covariance: Covariance = "auto"
     rules: int = NEWEST
-    listed_scale: float | None = None
 
-    name: ClassVar[str] = "perturbed objectives in stages"
+    name: ClassVar[str] = "scoring steps"
 
-    def steps(self) -> Steps[Minimised]:
-        """Find the coordinates, minimise the objectives there, and release standard errors at the minimisers."""
-        noise = self.noise
-        spending = Spending(self.facts, self.gaussian_mu)
-        found = yield from self.start(spending)
-        event = self._event(noise, found)
-        penalty = WeightedPenalty(found.prior.penalties(event, found.rows), np.zeros(len(event.design)))
-        model: Minimised = yield AskMinimisers(event, penalty, found.prior.centre, self.predictors.count)
-        if self.shares["errors"] > 0:
-            yield from self._at_model(spending, found, model)
-        return model
+    def steps(self) -> Steps[Scored]:
+        """Find the coordinates, take the steps, and release the statistics of standard errors at their model."""
+        spending = Spending(self.facts)
+        start = yield from self.start(spending)
+        last = self.shares["last"]
+        mu = math.sqrt(max(spending.left() ** 2 - last * self.facts.mu**2, 0.0) / budget.SCORING_STEPS)
+        plain: Coordinates = start.frame.coordinates
+        scoring, most = start.scoring, self._most(start)
+        for k in range(budget.SCORING_STEPS):
+            theta = _theta(plain, scoring.mean)
+            own = self.model.at(plain, theta, [scoring.field.width], most)
+            final = last == 0 and k == budget.SCORING_STEPS - 1
+            stage = yield from spending.stage(own, {"cross": 1.0}, spending.left() if final else mu)
+            plain = stage.event.coordinates
+            scoring = scoring.after(NoisyScore(scoring.mean, stage.cross, stage.sd("cross")))
+        if last == 0:
+            return Scored(start, scoring, _theta(plain, scoring.mean))
+        at = self.model.at(plain, _theta(plain, scoring.mean), widths_at_model(start.scale), most)
+        stage = yield from self._at_model(spending, start, at)
+        scoring = _finished(scoring, stage)
+        return Scored(start, scoring, _theta(plain, scoring.mean))
 
-    def start(self, spending: Spending) -> Steps[PilotFacts]:
-        """Locate counts and columns, release products of the columns if worthwhile, and return the coordinates."""
-        facts, own, shares = self.facts, self.predictors, self.shares
-        n = float(facts.rows) if facts.rows else (yield from total(spending, CONSTANT))[0]
+    def start(self, spending: Spending) -> Steps[Start]:
+        """Locate outcome and columns, release products of the columns if worthwhile; return the coordinates."""
+        facts, own, mu = self.facts, self.model, self._mu
+        n = float(facts.counted_rows) if facts.counted_rows else (yield from total(spending, CONSTANT))[0]
         n, scale, exposure = max(n, 1.0), None, 1.0
         if own.exposure is not None:
             exposed, _ = yield from total(spending, own.exposure)
             exposure = mean_exposure(exposed, n, facts.domain.map(own.exposure))
-        shares = self._raised(shares, n * facts.mu)
+        shares = self._raised(n * mu)
         if self.histograms:
             scale = yield from self._counted(spending, shares["counts"] / 2, n)
             scale = scale._replace(exposure=exposure)
-        three = shares["products"] > 0 and (facts.rows is not None or self._number(n) == 3)
-        last, stage = shares["errors"] == 0, None
-        both = shares["columns"] + min(shares["products"], budget.PRODUCTS)
-        alone = spending.left() if last else spending.share(both)
-        mu = spending.share(shares["columns"]) if three else alone
-        axes = yield from column_axes(spending, own.design, n, mu)
-        gaps = None
-        if self._rules.capped and own.design[0] == CONSTANT:
-            gaps = rare_gaps(axes, level_places(facts.domain, own.design))
-        geometry = ModelGeometry(own.design, n, facts.mu, axes, counts=scale is not None, gaps=gaps)
-        lead = Lead(own.outcomes[0], facts.domain.map(own.outcomes[0])) if own.led else None
-        if three:
-            split = budget.COLUMN_PRODUCTS if lead is None else budget.COLUMN_PRODUCTS_WITH_CLASS
-            mu = spending.left() if last else spending.share(shares["products"])
-            stage = yield from spending.stage(geometry.first(lead), split, mu)
-        coordinates = geometry.final(stage)
-        return PilotFacts(coordinates, n, scale, prior(geometry, stage, scale, coordinates, lead), geometry)
+            at_mean, doubt = np.array([math.log(scale.mean / exposure)]), _DOUBT
+        else:
+            at_mean, doubt = yield from self._class_shares(spending, n)
+        axes = yield from column_axes(spending, own.design, n, spending.share(shares["columns"]))
+        gaps = rare_gaps(axes, level_places(facts.domain, own.design)) if own.constant else None
+        geometry = ModelGeometry(own.design, n, mu, axes, facts.domain.most, gaps)
+        stage = norms = None
+        if self._number(n) == 3:
+            stage = yield from spending.stage(geometry.first(), {"gram": 1.0}, spending.share(shares["products"]))
+            wide = geometry.norm_coordinates(stage)
+            norms = yield from spending.stage(wide, {RowNormCounts.name: 1.0}, spending.share(budget.MODEL_NORMS))
+        frame = geometry.final(stage, norms)
+        return Start(n, scale, frame, self._before(frame, n, scale, at_mean, doubt))
 
-    def _number(self, n: float) -> int:
-        if self.stages == "auto":
-            return number_of_stages(n * self.facts.mu, len(self.predictors.design))
-        return self.stages
+    def _before(self, frame: Frame, n: float, scale: Scale | None, at_mean: Floats, doubt: float) -> Scoring:
+        """Return the posterior before any step: the constant model."""
+        own, r = self.model, frame.coordinates.radius
+        start = np.zeros((len(own.design), len(own.outcomes)))
+        if own.constant:
+            start[0] = r * at_mean
+        family, most = own.family, 1.0 if scale is None else scale.most
+        shift = 0.0 if scale is None else math.log(scale.exposure)
+        share = 1 / (1 + math.exp(-float(at_mean[0]))) if scale is None else 0.5
+        mean = family.field(most, shift, share, own.width)
+        field = ScoreField(mean, frame.V, n, r, step_width(frame, scale), own.constant)
+        return Scoring(field, start, doubt)
+
+    def _class_shares(self, spending: Spending, n: float) -> Steps[tuple[Floats, float]]:
+        """Release the share of the class of each predictor; return log odds at the mean and their prior variance."""
+        own, facts, logs, doubt = self.model, self.facts, [], _DOUBT
+        if not own.constant:
+            return np.zeros(len(own.outcomes)), doubt
+        for name in own.outcomes:
+            found, sd = yield from total(spending, name)
+            centre, half = facts.domain.map(name)
+            noise = math.sqrt(half**2 + 0.25) * sd / n
+            p = 0.5 + min(max(centre + half * found / n - 0.5, -0.5), 0.5) / (1 + 12 * noise**2)
+            p = min(max(p, _RAREST), 1 - _RAREST)
+            logs.append(math.log(p / (1 - p)))
+            doubt = max(doubt, _DOUBT + min(noise / (p * (1 - p)), 1.0) ** 2)
+        return np.array(logs), doubt
 
     def _counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
         """Release two levels of counts of the outcome, and return its scale."""
-        column, facts = self.predictors.column, self.facts
+        column, facts = self.model.column, self.facts
         declared = facts.domain.map(column)
         (first,) = yield from outcome_counts(spending, [column], [None], share)
         span = count_span(count_law([first], n, 2 * declared[1]))
         (second,) = yield from outcome_counts(spending, [column], [span], share)
-        return count_scale([first, second], n, declared, facts.mu, len(self.predictors.design))
+        return count_scale([first, second], n, declared, self._mu, len(self.model.design))
 
-    def _at_model(self, spending: Spending, found: PilotFacts, model: Minimised) -> Steps[None]:
-        """Release the statistics of standard errors, at the minimisers."""
-        own, plain = self.predictors, model.event.coordinates
-        assert own.link is not None
-        assert plain is not None
-        most = 1.0 if found.scale is None else found.scale.most
-        widths = [[1.0] if found.scale is None else residual_widths(found.scale)] * len(own.outcomes)
-        theta = np.column_stack(model.thetas)
-        stage = ModelCoordinates.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
-        few = own.family.sized and is_few(found.rows * self.facts.mu, len(plain.design))
-        split = budget.MODEL_STAGE_OF_FEW_ROWS if few else budget.MODEL_STAGE[own.link]
+    def _at_model(self, spending: Spending, start: Start, stage: ModelCoordinates) -> Steps[ReleasedStage]:
+        """Release the statistics of standard errors, at the model."""
+        split = budget.SCORED_STAGE[self.model.link]
         kept = {
             kind: share for kind, share in split.items() if self.covariance != "classical" or kind != ScoreProducts.name
         }
         shares = {kind: share / math.fsum(kept.values()) for kind, share in kept.items()}
-        clipped = clipped_share(found.rows, self.facts.mu, len(stage.design))
+        clipped = clipped_share(start.rows, self._mu, len(stage.design))
 
         def choose(counts: Mapping[str, Floats], sd: float) -> list[int]:
-            return [quiet_place(counts[name], clipped, sd, MODEL_RULES.noise) for name in stage.outcomes]
+            return [quiet_place(counts[name], clipped, sd, self._rules.noise) for name in stage.outcomes]
 
-        yield from spending.stage(stage, shares, spending.left(), choose)
+        found = yield from spending.stage(stage, shares, spending.left(), choose)
+        return found
 
-    # ---------------------------------------------------------------- shares and noise, from public facts alone
-
-    @cached_property
-    def shares(self) -> dict[str, float]:
-        """The shares of mu^2 of all Gaussian releases; products may get none."""
-        own, n = self.predictors, self.facts.rows
-        wide = is_wide(len(own.design))
-        undecided = self.stages == "auto" and n is None and not wide
-        three = self.stages == 3 or (self.stages == "auto" and n is not None and self._number(n) == 3)
-        sure = own.link is not None and (own.family.sized or self.covariance != "auto" or not wide)
-        products = budget.PRODUCTS_WITH_CLASS if own.led else budget.PRODUCTS
-        return {
-            "rows": budget.ROWS if n is None else 0.0,
-            "exposure": 0.0 if own.exposure is None else budget.ROWS,
-            "counts": budget.COUNTS if own.family.sized else 0.0,
-            "columns": budget.COLUMNS if undecided or three else budget.COLUMNS_ALONE,
-            "products": products if undecided or three else 0.0,
-            "errors": budget.AT_MODEL[own.link] if own.link is not None and sure else 0.0,
-        }
-
-    def _raised(self, shares: Mapping[str, float], n_mu: float) -> dict[str, float]:
-        """Return the shares for this n mu, those of the first releases raised at the cost of the last one."""
-        if shares["errors"] == 0:
-            return dict(shares)
-        counts = self.predictors.family.sized
-        apply = {"columns": True, "counts": counts, "products": counts and shares["products"] > 0}
-        raised = {
-            name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in budget.RAISED.items() if apply[name]
-        }
-        return {**shares, **raised}
-
-    @cached_property
-    def gaussian_mu(self) -> float:
-        """The cost of all Gaussian releases together."""
-        return down(self.facts.mu * math.sqrt(math.fsum(self.shares.values())))
-
-    @cached_property
-    def calibration(self) -> Calibration:
-        """The public facts that determine the noise of the objectives."""
-        facts, promise, design = self.facts, self.facts.promise, self.predictors.design
-        own = promise.epsilon, promise.delta, promise.neighbors, "gaussian", facts.rows
-        return Calibration(self.predictors.loss, design, rotated_norm(design), *own, size=ROTATED_SIZE)  # type: ignore[arg-type]
-
-    @cached_property
-    def noise(self) -> ObjectiveEvent:
-        """The noise of the objectives beside Gaussian releases; for counts, as if they were at most 1."""
-        calibration, count = self.calibration, self.predictors.count
-        others = [GaussianEvent(up(self.gaussian_mu, _ROOM), ())]
-        if (family := self.predictors.family).sized:
-            modulus = calibration.norm**2 / math.expm1(min(budget.CURVATURE * calibration.epsilon, 1.0))
-            calibration = replace(calibration, loss=family.loss(1.0))
-        else:
-            modulus = calibration.least_modulus(count)
-        if self.listed_scale is not None:
-            return calibration.event(modulus, self.listed_scale)
-        return calibration.calibrate(modulus, count, others)
-
-    def _event(self, noise: ObjectiveEvent, found: PilotFacts) -> ObjectiveEvent:
-        """Return the event of this noise in the coordinates, and for the scale of counts, that were found."""
-        if found.scale is None:
-            return replace(noise, coordinates=found.coordinates)
-        own = replace(self.calibration, loss=self.predictors.family.loss(found.scale.most))
-        event = own.event(noise.modulus * found.scale.most, noise.scale * found.scale.most)
-        return replace(event, coordinates=found.coordinates)
-
-    # ---------------------------------------------------------------- as drivers need it
+    # ---------------------------------------------------------------- shares, from public facts alone
 
     @property
-    def price(self) -> dict[str, Any]:
-        """The whole epsilon: minimisers of perturbed objectives have no mu."""
-        return {"epsilon": self.facts.promise.epsilon}
+    def _mu(self) -> float:
+        """The cost of the promise for one row of a person."""
+        return self.facts.mu / self.facts.domain.most
 
-    def check(self) -> None:
-        """Refuse a promise that no noise of the objectives keeps, before anything is charged."""
-        _ = self.noise
+    @staticmethod
+    def _most(start: Start) -> float:
+        return 1.0 if start.scale is None else start.scale.most
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares of the promise's mu^2 but those of the steps, which have the rest."""
+        own = self.model
+        sure = own.family.staged and len(own.outcomes) == 1
+        sure = sure and (own.family.sized or self.covariance != "auto" or not is_wide(len(own.design)))
+        return {
+            "counts": budget.COUNTS if own.family.sized else 0.0,
+            "columns": budget.MODEL_COLUMNS,
+            "products": budget.MODEL_PRODUCTS,
+            "last": budget.LAST_AT_MODEL[own.link] if sure else 0.0,
+        }
+
+    def _raised(self, n_mu: float) -> dict[str, float]:
+        """Return the shares for this n mu: with few rows, those of the first releases are larger."""
+        own, raised = self.shares, budget.RAISED
+        return own | {
+            name: max(own[name], min(few / n_mu, most)) for name, (few, most) in raised.items() if own[name] > 0
+        }
+
+    def _number(self, n: float) -> int:
+        if self.stages == "auto":
+            return number_of_stages(n * self._mu, len(self.model.design))
+        return self.stages
+
+    # ---------------------------------------------------------------- as drivers need it
 
     @property
     def outlook(self) -> str:
         """That no interval is likely, where the number of rows was declared; or that this model has none by default.
 
-        Models without a link have none in any case, and nothing is said of them.
+        Models without intervals have none in any case, and nothing is said of them.
         """
-        facts, promise, own = self.facts, self.facts.promise, self.predictors
-        if own.link is None:
+        facts, promise, own = self.facts, self.facts.promise, self.model
+        if not own.family.staged or len(own.outcomes) > 1:
             return ""
         size = len(model_design(facts.domain, own.design)[0])
-        if self.shares["errors"] == 0:
+        if self.shares["last"] == 0:
             return no_errors(size)
         if facts.rows is None:
             return ""
@@ -327,42 +301,41 @@ class Glm(StagedRecipe):
     @property
     def histograms(self) -> tuple[str, ...]:
         """The outcome, where it is a count."""
-        return (self.predictors.column,) if self.predictors.family.sized else ()
+        return (self.model.column,) if self.model.family.sized else ()
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
-        """The recipe of a release that lists objectives in the coordinates of a stage."""
-        objectives = of_kind(ObjectiveEvent, events)
-        if not objectives or objectives[0].coordinates is None:
+        """The recipe of a release that lists scoring steps."""
+        stages = [event.coordinates for event in of_kind(StageEvent, events)]
+        steps = [own for own in stages if isinstance(own, ModelCoordinates)]
+        if len(steps) < budget.SCORING_STEPS or (told := stage_options(options, MOST_STAGES)) is None:
             return None
-        if (told := stage_options(options, MOST_STAGES)) is None:
-            return None
-        own = objectives[0]
-        scale = own.scale / own.loss.slope if family_of(own.loss).sized else own.scale
-        return cls(facts, _predictors(facts, events, objectives), *told, scale)
+        first = steps[0]
+        column = facts.domain.column_of[first.outcomes[0]]
+        model = Model(first.link, first.design, column, first.outcomes, first.exposure, first.width)
+        return cls(facts, model, *told)
 
     def outlined(self, events: Sequence[Event]) -> Self:
         """Return the recipe with products of columns, and score products, if they are listed."""
         stages = of_kind(StageEvent, events)
         products = [event for event in stages if not isinstance(event.coordinates, ModelCoordinates)]
-        at = [event for event in stages if isinstance(event.coordinates, ModelCoordinates)]
+        at = [event for event in stages if any(block.statistic == "information" for block in event.blocks)]
         robust = any(block.statistic == ScoreProducts.name for event in at for block in event.blocks)
         told: Covariance = "auto" if not at else "robust" if robust else "classical"
         count = (3 if products else 2) if self.stages == "auto" else self.stages
         return replace(self, stages=count, covariance=told if self.covariance == "auto" else self.covariance)
 
 
-def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[ObjectiveEvent]) -> Predictors:
-    """Return the linear predictors of listed events."""
-    design, loss = objectives[0].design, objectives[0].loss
-    stages = [event.coordinates for event in of_kind(StageEvent, events)]
-    at = next((own for own in stages if isinstance(own, ModelCoordinates)), None)
-    named = [name for own in stages for name in own.outcomes]
-    counted = [b.columns[0] for e in of_kind(GaussianEvent, events) for b in e.blocks if b.statistic == "counts"]
-    column = facts.domain.column_of[named[0]] if named else counted[0] if counted else ""
-    family = family_of(loss)
-    if family.sized:
-        loss = family.loss(family.most(facts.domain, column))
-    link = family.link if family.sized or named else None
-    exposure = None if at is None else at.exposure
-    return Predictors(loss, design, column, len(objectives), link, tuple(dict.fromkeys(named)), exposure)
+def _finished(scoring: Scoring, stage: ReleasedStage) -> Scoring:
+    """Return the posterior given the last stage, whose half width may be another one than that of the steps."""
+    own, (b,) = stage.event.coordinates, stage.event.widths
+    assert isinstance(own, ModelCoordinates)
+    step, H = scoring.field.width, own.largest_slope * stage.information(own.outcomes[0])
+    last = NoisyScore(scoring.mean, stage.cross * (b / step), stage.sd("cross") * b / step)
+    return scoring.finished(last, H / step, own.largest_slope * stage.sd("information") / step)
+
+
+def _theta(own: Coordinates, gamma: Floats) -> Floats:
+    """Return the coefficients of the mapped columns."""
+    theta: Floats = own.P.floats @ gamma / own.radius
+    return theta

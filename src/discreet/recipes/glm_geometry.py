@@ -1,4 +1,4 @@
-"""The coordinates in which a generalised linear model is fitted, as functions of earlier releases.
+"""The coordinates in which scoring steps are taken, as functions of earlier releases.
 
 Every matrix and radius is a function of earlier noisy values and of public facts. ``docs/mathematics``, section 13.
 """
@@ -17,15 +17,13 @@ from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.geometry import SPHERE, far_reach
-from discreet.recipes.rules import RULES
-from discreet.solve.axes import Axes, capped, softened, whitened
+from discreet.recipes.rules import NEWEST, RULES, Rules
+from discreet.solve.axes import Axes, capped, whitened
 from discreet.solve.location import BinCounts
+from discreet.solve.noise_aware import denoise
 from discreet.solve.sizes import count_law
 
-MODEL_RULES = RULES[1]
-"""The rules by which radii are chosen from row norms."""
-
-_ENOUGH = 1.5
+_ENOUGH = 0.5
 """From this value of n mu/q^1.5 on, products of the columns are worth their cost."""
 
 _WIDE = 64
@@ -37,14 +35,6 @@ _CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
 _LEAST_CLIPPED = 0.005
 """At most this share of the counts exceeds the bound on the model's rates."""
 
-_LEAST = 0.3
-"""For classes: whitening adds this share of the mean variation to each direction's own, so that directions with little
-variation are stretched less. They may depend on a few far rows, whose predictors would be noise."""
-
-_LARGE_WEIGHT = 0.3
-"""Few rows of the first stage have a larger weight, since all are scaled to the same norm; it sets the half width of
-the outcome."""
-
 _WIDTHS = 12
 """Maximum number of candidate half widths for residuals of counts, besides the largest count: powers of sqrt(2) times
 the smallest."""
@@ -52,8 +42,15 @@ the smallest."""
 _LEAST_SPREAD = 2.0
 """The spread of counts is at least this many sds of a Poisson count with their mean."""
 
-_FEW = 50.0
-"""Below this value of n mu/q, counts get no standard errors, and the whole budget goes into the model."""
+_LEAST = 0.1
+"""Whitening adds this share of the mean variation to each direction's own, so that directions with little variation are
+stretched less. They may depend on a few far rows, whose predictors would be noise."""
+
+_FLOOR, _KNOWN = 0.02, 0.2
+"""The least second moment of a direction; and the constant's, in units of n/q, below which noise hides all of them."""
+
+_WEIGHT = 0.65
+"""The half width of a step over that of the whole residual, for a radius of the typical row norm."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -61,15 +58,10 @@ def number_of_stages(n_mu: float, q: int) -> int:
 
     Examples
     --------
-    >>> number_of_stages(20.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 100)
+    >>> number_of_stages(10.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 100)
     (2, 3, 2)
     """
     return 3 if n_mu >= _ENOUGH * q**1.5 and not is_wide(q) else 2
-
-
-def is_few(n_mu: float, q: int) -> bool:
-    """Whether n mu is so small that models of counts are released without standard errors."""
-    return n_mu < _FEW * q
 
 
 def is_wide(q: int) -> bool:
@@ -89,11 +81,23 @@ class Scale(NamedTuple):
     exposure: float = 1.0
 
 
-class Lead(NamedTuple):
-    """A binary outcome that a line is fitted to first: its coordinate, and centre and half width of its range."""
+class Frame(NamedTuple):
+    """The coordinates of the steps, the second moments of z there, and the radius in units of the typical row norm."""
 
-    name: str
-    units: tuple[float, float]
+    coordinates: Coordinates
+    V: Floats
+    reach: float
+
+
+def step_width(frame: Frame, scale: Scale | None) -> float:
+    """Return the half width of residuals in a step: rows that are shortened have smaller ones."""
+    whole = 1.0 if scale is None else scale.spread
+    return whole * min(1.0, _WEIGHT * frame.reach)
+
+
+def widths_at_model(scale: Scale | None) -> list[float]:
+    """Return the candidate half widths of the last stage."""
+    return [1.0] if scale is None else residual_widths(scale)
 
 
 def count_scale(counts: Sequence[BinCounts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
@@ -141,73 +145,86 @@ def residual_widths(scale: Scale) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class ModelGeometry:
-    """The coordinates of the products of the columns, and of the model.
+    """The coordinates of the products of the columns, and of the steps.
 
     Parameters
     ----------
     design : tuple of str
         Coordinates of the regressors.
     rows, mu : float
-        The number of rows, and mu of the whole promise.
+        The number of rows, and mu of the whole promise for one row.
     axes : Axes
         Axes along the columns.
-    counts : bool
-        Whether the outcome is a count. Its model takes a further step and has standard errors, from fewer rows on if
-        noise is small where most rows are.
+    most : int
+        The maximum number of rows that count for one person.
     gaps : array, optional
         How far rows of rare groups lie from the mean, along the columns; see `rare_gaps`.
+    rules : Rules
+        The rules of the release.
     """
 
     design: tuple[str, ...]
     rows: float
     mu: float
     axes: Axes
-    counts: bool
+    most: int = 1
     gaps: Floats | None = None
+    rules: Rules = RULES[NEWEST]
 
     @property
     def constant(self) -> bool:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def first(self, lead: Lead | None) -> Coordinates:
-        """Return the coordinates for products of the columns with each other and with a binary outcome less 1/2.
-
-        Every row is scaled to the same norm.
-        """
+    def first(self) -> Coordinates:
+        """Return the coordinates for products of the columns, in which every row is scaled to the same norm."""
         axes = self._capped(self.axes)
-        typical = self._typical(axes)
-        names, widths, theta = [], [], np.zeros((len(self.design), int(lead is not None)))
-        if lead is not None:
-            centre, half = lead.units
-            names, widths, theta[0] = [lead.name], [[_LARGE_WEIGHT / 2 / half]], (0.5 - centre) / half
-        row_norms = [typical * edge for edge in MODEL_RULES.edges[::2]]
-        return Coordinates.rounded(self.design, names, axes.P, theta, SPHERE * typical, widths, row_norms)
+        return self._coordinates(axes, SPHERE * self._typical(axes))
 
-    def final(self, stage: ReleasedStage | None) -> Coordinates:
-        """Return the coordinates of the model, whitened by the first stage; without one, along the columns."""
-        if stage is None:
-            axes = self._capped(softened(self.axes, constant=self.constant))
-            return self._coordinates(axes, self._typical(axes))
+    def norm_coordinates(self, stage: ReleasedStage) -> Coordinates:
+        """Return the whitened coordinates, with edges between which row norms are counted."""
+        axes = self._whitened(stage)
+        edges = [self._typical(axes) * edge for edge in self.rules.edges]
+        none = np.zeros((len(self.design), 0))
+        return Coordinates.rounded(self.design, [], axes.P, none, edges[0], [], edges, self.most)
+
+    def final(self, stage: ReleasedStage | None, norms: ReleasedStage | None) -> Frame:
+        """Return the frame of the steps: whitened if products were released, else along the columns."""
+        if stage is None or norms is None:
+            axes = self._capped(self.axes)
+            return Frame(self._coordinates(axes, self._typical(axes)), np.eye(len(axes.P.T)), 1.0)
+        axes = Axes(norms.event.coordinates.P.floats, self._whitened(stage).known)
+        reach = far_reach(norms, self.rows, self.mu, self.rules)
+        return Frame(self._coordinates(axes, reach * self._typical(axes)), self._moments(stage, axes), reach)
+
+    def _moments(self, stage: ReleasedStage, axes: Axes) -> Floats:
+        """Return the second moments of z along the axes, from the denoised products; 1 where noise hides them."""
+        q, sd = len(stage.gram), stage.sd("gram")
+        l, Q = np.linalg.eigh(stage.gram)  # noqa: E741
+        R = np.linalg.solve(stage.event.coordinates.P.floats, axes.P)
+        V = R.T @ (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T @ R
+        whole = V[0, 0] if self.constant else float(np.trace(stage.gram)) / q
+        V = V / whole if whole > _KNOWN * self.rows / q else np.eye(q)
+        V = V + _FLOOR * np.eye(q)
+        if self.constant:
+            V[0], V[:, 0] = 0.0, 0.0
+            V[0, 0] = 1.0
+        return V
+
+    def _whitened(self, stage: ReleasedStage) -> Axes:
         P = stage.event.coordinates.P.floats
-        least = 0.0 if self.counts else _LEAST
-        axes = self._capped(whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=least))
-        typical = self._typical(axes) if self.counts else math.sqrt(len(self.design))
-        return self._coordinates(axes, self.reach(stage) * typical)
+        return self._capped(whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST))
 
     def _capped(self, axes: Axes) -> Axes:
         """Return the axes with rows of rare groups not much further out than others."""
         return axes if self.gaps is None else capped(axes, self.gaps, self._typical(axes))
 
-    def reach(self, stage: ReleasedStage) -> float:
-        """Return the radius of the model in units of the typical row norm, from the row norms of the first stage."""
-        return far_reach(stage, self.rows, self.mu, MODEL_RULES)
-
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))
 
     def _coordinates(self, axes: Axes, radius: float) -> Coordinates:
-        return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [])
+        none = np.zeros((len(self.design), 0))
+        return Coordinates.rounded(self.design, [], axes.P, none, radius, [], (), self.most)
 
 
 def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> float:

@@ -10,7 +10,7 @@ from discreet.core import citations
 from discreet.privacy.events.base import BlockEvent, Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import AskEvent, Facts, Recipe
-from discreet.recipes.events import Draws, Objectives
+from discreet.recipes.events import Draws, Objectives, StagedObjectives
 from discreet.recipes.glm import Glm
 from discreet.recipes.linear import Linear
 from discreet.recipes.moments import Counted, Fixed, MomentsOnce
@@ -62,7 +62,7 @@ def draw(*mechanisms: str) -> Reader:
 
 
 _LINEAR: tuple[Reader, ...] = (Linear.listed, Counted.listed, moments("gram", "cross", "squares"))
-_GLM: tuple[Reader, ...] = (Glm.listed, Objectives.listed)
+_GLM: tuple[Reader, ...] = (Glm.listed, StagedObjectives.listed, Objectives.listed)
 
 METHODS: dict[str, tuple[Reader, ...]] = {
     "TrivialRegressor": (Draws.listed,),

@@ -24,7 +24,7 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import VALUES, GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
-from discreet.recipes.glm import Glm, PilotFacts
+from discreet.recipes.glm import Glm, Scored
 from discreet.recipes.linear import Linear
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
@@ -274,13 +274,12 @@ class ReleasedMoments:
         return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
 
     @cached_property
-    def found(self) -> PilotFacts | None:
-        """The coordinates and the prior of a model of classes or counts; None without stages."""
+    def scored(self) -> Scored | None:
+        """The posterior of a model of classes or counts; None of other releases."""
         recipe = Glm.listed(self.certificate.facts, self.certificate.events, self.certificate.recipe or {})
         if recipe is None:
             return None
-        recipe = recipe.outlined(self.certificate.events)
-        return begun(recipe.start(Spending(recipe.facts, recipe.gaussian_mu)), self.certificate.events, self.values)
+        return begun(recipe.outlined(self.certificate.events).steps(), self.certificate.events, self.values)
 
     @property
     def mean_alone(self) -> bool:

@@ -15,7 +15,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.levels import lift
 from discreet.released.units import column_of, in_user_units
-from discreet.released.working import model_stage, stepped
+from discreet.released.working import scored
 from discreet.results.glm_inference import infer_model
 from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
@@ -110,15 +110,11 @@ def _other_errors(saved: Results) -> str | None:
 
 
 def _other_coefficients(saved: Results) -> str | None:
-    """Say that coefficients do not follow from the stage at the model, if there is one and they do not."""
+    """Say that coefficients do not follow from the released values, if they do not."""
     released = saved.released
-    stage = model_stage(released)
-    if stage is None:
-        return None
-    at = stage.event.coordinates
-    theta = stepped(released)[:, None] if saved.family.stepped else at.theta.floats
+    theta, full = scored(released).theta, released.stages[-1].event.design
     design = (CONSTANT, *saved.names) if released.domain.intercept else saved.names
-    L = lift(released.domain, at.design, design)
+    L = lift(released.domain, full, design)
     lines = [in_user_units(released.domain, design, L.T @ column) for column in theta.T]
     expected = [np.concatenate([[intercept], coef]) for coef, intercept in lines]
     listed = [line for _, line in saved.lines]

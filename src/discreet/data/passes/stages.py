@@ -69,8 +69,8 @@ class StagePass(InCoordinates):
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """Compute the sums over some batches."""
         linked = isinstance(self.coordinates, ModelCoordinates)
-        layout = _ModelCoordinatesLayout(self.coordinates) if linked else _StageLayout(self.coordinates, gram=self.gram)
-        coordinate_map = map_of(self.coordinates, self.domain, _size(self.domain))
+        layout = (_ModelCoordinatesLayout if linked and self.gram else _StageLayout)(self.coordinates, gram=self.gram)
+        coordinate_map = map_of(self.coordinates, self.domain, _size(self.domain), information=self.gram)
         total = Total(layout, weighted=not self.domain.unit.plain)
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
         row_norms, rows = coordinate_map.row_norms(np.empty(0)), np.zeros(1, dtype=np.int64)
@@ -131,20 +131,20 @@ class _StageLayout:
 class _ModelCoordinatesLayout(_StageLayout):
     """E'U, the squares of e, and A'A of a = k u for each outcome, from rows (e, u, k)."""
 
-    def __init__(self, coordinates: Coordinates) -> None:
-        super().__init__(coordinates)
+    def __init__(self, coordinates: Coordinates, *, gram: bool = True) -> None:
+        super().__init__(coordinates, gram=gram)
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
         self.shape = self._l + self._m * self._q, self._q + 1
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
-        l, q = self._l, self._q  # noqa: E741
-        E, U, K = A.T[:l], A.T[l : l + q], A.T[l + q :]
-        total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
-        total[:l, -1] += np.einsum("ij,ij->i", E, E)
+        l, q, B = self._l, self._q, left(A)  # noqa: E741
+        E, U, K, F = A.T[:l], A.T[l : l + q], A.T[l + q :], B.T[:l]
+        total[:l, :-1] += np.matmul(F, U.T, out=work[:l, :-1])
+        total[:l, -1] += np.einsum("ij,ij->i", F, E)
         for j, k in enumerate(K):
             at, a = slice(l + j * q, l + (j + 1) * q), scores(U, k)
-            total[at, :-1] += np.matmul(a, a.T, out=work[at, :-1])
+            total[at, :-1] += np.matmul(left(a.T).T, a.T, out=work[at, :-1])
 
 
 class _ScoreProductLayout:

@@ -18,13 +18,10 @@ from discreet.audit.densities import AuditedModel, Density, Shown, Unlisted, bet
 from discreet.audit.laws import ReleaseDensity, density_of, unlisted_of
 from discreet.core.arrays import Floats
 from discreet.data.reading import Table
-from discreet.data.rotated import RotatedRows
 from discreet.data.rows import LossSums, Rows
 from discreet.families import family_of
-from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.released.moments import ReleasedMoments
-from discreet.released.working import model_stage, prior_of
 
 _RARE = 1e-9
 """Noise can be recovered where a coefficient is 0 with a smaller probability than this."""
@@ -49,31 +46,19 @@ class Objective:
         cls, table: pa.Table, event: ObjectiveEvent, model: AuditedModel, released: ReleasedMoments
     ) -> Objective | None:
         """The objective of a release; None where it cannot be reconstructed."""
-        domain, rotated, d, theta = released.domain, event.coordinates, len(event.design), model.theta
-        stage = model_stage(released)
-        placed = None if stage is None else stage.event.coordinates
-        exposure = placed.exposure if isinstance(placed, ModelCoordinates) else None
-        used = {exposure, *(domain.column_of[name] for name in event.design)}
+        domain, d, theta = released.domain, len(event.design), model.theta
+        used = {domain.column_of[name] for name in event.design}
         outcomes = [name for name in domain.columns if name not in used]
         if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown
             return None
         (column,), opened = outcomes, Table.of(table, domain, 1)
         family = family_of(event.loss)
         label = family.label(domain, column, model.place)
-        if rotated is None:
-            rows = Rows(opened, event.design, column)
-            weights = np.ones(d) if model.weights is None else model.weights
-            return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
-        found = released.found
-        if family.stepped and stage is not None:  # its coefficients are one step further
-            theta = stage.event.coordinates.theta.floats[:, 0]
-        if found is None or (family.stepped and stage is None):
+        if event.coordinates is not None:  # a model of discreet 0.2, in the coordinates of a stage
             return None
-        gamma = np.asarray(rotated.radius * np.linalg.solve(rotated.P.floats, theta), dtype=np.float64)
-        expected = prior_of(released)
-        quadratic = expected.penalties(event, found.rows)
-        rows = RotatedRows(opened, rotated, column, exposure=exposure)
-        return cls(event, rows, label, gamma, expected.centre, quadratic)
+        rows = Rows(opened, event.design, column)
+        weights = np.ones(d) if model.weights is None else model.weights
+        return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
 
     def _sums(self, theta: Floats) -> LossSums:
         return self.rows.sums(self.event.loss, theta, self.label)
