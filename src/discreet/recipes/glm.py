@@ -44,7 +44,7 @@ from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.axes import rare_gaps
-from discreet.solve.scoring import NoisyScore, ScoreField, Scoring
+from discreet.solve.scoring import Derivative, NoisyScore, ScoreField, Scoring
 from discreet.solve.sizes import count_law, count_span
 from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
@@ -153,17 +153,13 @@ class Glm(StagedRecipe):
         plain: Coordinates = start.frame.coordinates
         scoring, most = start.scoring, self._most(start)
         for k in range(budget.SCORING_STEPS):
-            theta = _theta(plain, scoring.mean)
-            own = self.model.at(plain, theta, [scoring.field.width], most)
+            own = self.model.at(plain, _theta(plain, scoring.mean), [scoring.field.width], most)
             final = last == 0 and k == budget.SCORING_STEPS - 1
             stage = yield from spending.stage(own, {"cross": 1.0}, spending.left() if final else mu)
-            plain = stage.event.coordinates
-            scoring = scoring.after(NoisyScore(scoring.mean, stage.cross, stage.sd("cross")))
-        if last == 0:
-            return Scored(start, scoring, _theta(plain, scoring.mean))
-        at = self.model.at(plain, _theta(plain, scoring.mean), widths_at_model(start.scale), most)
-        stage = yield from self._at_model(spending, start, at)
-        scoring = _finished(scoring, stage)
+            plain, scoring = stage.event.coordinates, _after(scoring, stage)
+        if last > 0:
+            at = self.model.at(plain, _theta(plain, scoring.mean), widths_at_model(start.scale), most)
+            scoring = _after(scoring, (yield from self._at_model(spending, start, at)))
         return Scored(start, scoring, _theta(plain, scoring.mean))
 
     def start(self, spending: Spending) -> Steps[Start]:
@@ -326,13 +322,15 @@ class Glm(StagedRecipe):
         return replace(self, stages=count, covariance=told if self.covariance == "auto" else self.covariance)
 
 
-def _finished(scoring: Scoring, stage: ReleasedStage) -> Scoring:
-    """Return the posterior given the last stage, whose half width may be another one than that of the steps."""
-    own, (b,) = stage.event.coordinates, stage.event.widths
+def _after(scoring: Scoring, stage: ReleasedStage) -> Scoring:
+    """Return the posterior given a step or the last stage, whose half width may be another one than that of steps."""
+    own, b, step = stage.event.coordinates, stage.event.widths[0], scoring.field.width
     assert isinstance(own, ModelCoordinates)
-    step, H = scoring.field.width, own.largest_slope * stage.information(own.outcomes[0])
-    last = NoisyScore(scoring.mean, stage.cross * (b / step), stage.sd("cross") * b / step)
-    return scoring.finished(last, H / step, own.largest_slope * stage.sd("information") / step)
+    found = NoisyScore(scoring.mean, stage.cross * (b / step), stage.sd("cross") * b / step)
+    if not stage.holds("information"):
+        return scoring.after(found)
+    c = own.largest_slope / step
+    return scoring.after(found, Derivative(c * stage.information(own.outcomes[0]), c * stage.sd("information")))
 
 
 def _theta(own: Coordinates, gamma: Floats) -> Floats:

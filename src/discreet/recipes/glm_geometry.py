@@ -42,7 +42,7 @@ the smallest."""
 _LEAST_SPREAD = 2.0
 """The spread of counts is at least this many sds of a Poisson count with their mean."""
 
-_LEAST = 0.1
+_LEAST = 0.3
 """Whitening adds this share of the mean variation to each direction's own, so that directions with little variation are
 stretched less. They may depend on a few far rows, whose predictors would be noise."""
 

@@ -6,14 +6,15 @@ of sd s_t. At the model gamma that rows call for the sum is 0, so that
     c_t = F(gamma) - F(gamma_t) + error,    F(gamma) = n min(1, r^2/tr V)/(r b) E[z h(eta)]
 
 F is known if z is normal with second moments V, which earlier releases tell: E[z h(eta)] is then an integral over eta
-alone. Rows are not normal, so F is taken to be off by a factor k, and the error of c_t is that of its noise and a share
-of |F(gamma) - F(gamma_t)|^2, which vanishes for steps near the model. gamma has the prior N(gamma_0, tau I), and its
-constant one of its own. The estimate is the mode, found by Gauss-Newton steps, averaged over grids of tau and k with
-the evidence of all steps as weight.
+alone. Rows are not normal, so the error of c_t is that of its noise and a share of |F(gamma) - F(gamma_t)|^2, which
+vanishes for steps near the model. gamma has the prior N(gamma_0, tau I), and its constant one of its own. The estimate
+is the mode, found by Gauss-Newton steps, averaged over a grid of tau with the evidence of all steps as weight. Where
+noise is small the derivative of F is released, too, and replaces that of normal z.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,20 +36,17 @@ _NODES, _POINTS = 21, 8
 _SIZES = 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0
 """The grid of tau: the variance of a row's predictor."""
 
-_SCALES = {0.6: 0.2, 1.0: 0.6, 1.6: 0.2}
-"""The grid of k, with its probabilities."""
-
 _MISFIT = 0.1
 """The squared relative error of F."""
 
 _LONGEST, _ITERATIONS = 3.0, 3
 """The longest Gauss-Newton step, in units of the predictor; and the number of them after each release."""
 
-_UNSURE = 0.4
+_UNSURE = 0.1
 """The relative error of the derivative of F, beside which that of a released one counts."""
 
 _NEGLIGIBLE = 12.0
-"""Points of the grids whose evidence is e^-12 of the best one's are dropped."""
+"""Points of the grid whose evidence is e^-12 of the best one's are dropped."""
 
 
 @cache
@@ -125,11 +123,37 @@ class NoisyScore(NamedTuple):
     sd: float
 
 
+@dataclass(frozen=True, eq=False)
+class Derivative:
+    """The noisy derivative of F that a step released.
+
+    Parameters
+    ----------
+    array : array (q m, q m)
+        The derivative.
+    sd : float
+        The sd of the noise on its diagonal.
+    """
+
+    array: Floats
+    sd: float
+
+    @cached_property
+    def denoised(self) -> Floats:
+        """The derivative with its eigenvalues denoised."""
+        l, Q = np.linalg.eigh(self.array)  # noqa: E741
+        denoised: Floats = (Q * np.maximum(denoise(l, self.sd), 0.0)) @ Q.T
+        return denoised
+
+    def trust(self, H: Floats) -> float:
+        """Return how much better it is known than that of normal z, from 0 to 1."""
+        return 1 / (1 + (self.sd * len(H) / (_UNSURE * float(np.trace(H)))) ** 2)
+
+
 class _GridPoint(NamedTuple):
-    """A point of the grids: tau, k, the mode, and the logarithm of its evidence."""
+    """A point of the grid: tau, the mode, and the logarithm of its evidence."""
 
     size: float
-    scale: float
     mode: Floats
     log: float
 
@@ -149,7 +173,7 @@ class Scoring:
     steps : tuple of NoisyScore
         The steps so far.
     points : tuple
-        The points of the grids that the steps leave.
+        The points of the grid that the steps leave.
     """
 
     field: ScoreField
@@ -168,52 +192,25 @@ class Scoring:
         mean: Floats = (weights @ modes / weights.sum()).reshape(self.start.shape)
         return mean
 
-    def after(self, step: NoisyScore) -> Scoring:
-        """Return the posterior given one more step."""
+    def after(self, step: NoisyScore, told: Derivative | None = None) -> Scoring:
+        """Return the posterior given one more step, and the derivative of F that was released at its model, if any.
+
+        With H the derivative of F there and M = told H^-1, M F takes the place of F, as far as `told` is known better.
+        """
         steps = (*self.steps, step)
-        before = self.points or [
-            _GridPoint(size, scale, self.start.ravel(), 0.0) for size in _SIZES for scale in _SCALES
-        ]
         with one_thread():  # many products of small matrices
             known = [self.field.at(own.gamma)[0] for own in steps]
-            points = [self._moved(point, steps, known) for point in before]
-        best = max(point.log for point in points)
-        kept = tuple(point._replace(log=point.log - best) for point in points if point.log > best - _NEGLIGIBLE)
-        return replace(self, steps=steps, points=kept)
+            M = _factor(steps, known)
+            if told is not None:
+                H = self.field.at(step.gamma)[1]
+                M += told.trust(H) * (np.linalg.solve(H, told.denoised).T - M)
+            points = [self._moved(point, steps, known, M) for point in self._grid]
+        return replace(self, steps=steps, points=_likely(points))
 
-    def finished(self, step: NoisyScore, information: Floats, sd: float) -> Scoring:
-        """Return the posterior given a last step, at `mean`, and the noisy derivative of F that was released there.
-
-        The derivative replaces that of F as far as it is better known.
-
-        Parameters
-        ----------
-        step : NoisyScore
-            The last step.
-        information, sd : array (q m, q m), float
-            The derivative, and the sd of the noise on its diagonal.
-        """
-        mean, steps = self.mean, (*self.steps, step)
-        F, H = self.field.at(mean)
-        typical = float(np.trace(H)) / len(H)
-        trust = 1 / (1 + (sd / (_UNSURE * typical)) ** 2)
-        l, Q = np.linalg.eigh(information)  # noqa: E741
-        told = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
-        known = [self.field.at(own.gamma)[0] for own in steps]
-        points = []
-        for point in self.points:
-            D, k = self._variances(point.size), point.scale
-            own = trust * told + (1 - trust) * k * H
-            toward, sure = (self.start - mean).ravel() / D, 0.0
-            for step_, past in zip(steps, known, strict=True):
-                moved = k * (F - past)
-                variance = step_.sd**2 + _MISFIT * float(moved @ moved) / len(moved)
-                toward = toward + own.T @ (step_.score.ravel() - moved) / variance
-                sure += 1 / variance
-            move = np.linalg.solve(sure * (own.T @ own) + np.diag(1 / D), toward)
-            move *= min(1.0, _LONGEST * self.field.radius / max(float(np.linalg.norm(move)), 1e-300))
-            points.append(point._replace(mode=mean.ravel() + move))
-        return replace(self, steps=steps, points=tuple(points))
+    @property
+    def _grid(self) -> Sequence[_GridPoint]:
+        """The points that are left, or all of them before the first step."""
+        return self.points or [_GridPoint(size, self.start.ravel(), 0.0) for size in _SIZES]
 
     def score(self, H: Floats) -> tuple[Floats, float]:
         """Return the score at the model of the last step and the sd of its noise, from all steps.
@@ -228,7 +225,7 @@ class Scoring:
         at, total, sure = self.steps[-1].gamma, np.zeros(len(H)), 0.0
         for step in self.steps:
             moved = H @ (at - step.gamma)[:, 0]
-            variance = step.sd**2 + _MISFIT * float(moved @ moved) / len(moved)
+            variance = step_variance(step.sd, moved)
             total += (step.score[:, 0] - moved) / variance
             sure += 1 / variance
         return total / sure, math.sqrt(1 / sure)
@@ -241,25 +238,49 @@ class Scoring:
             D[0] = self.doubt
         return self.field.radius**2 * D.ravel()
 
-    def _moved(self, point: _GridPoint, steps: Sequence[NoisyScore], known: Sequence[Floats]) -> _GridPoint:
-        """Return the mode for one tau and k, and its evidence."""
-        D, k, gamma = self._variances(point.size), point.scale, point.mode
-        log = 0.0
+    def _shortened(self, move: Floats) -> Floats:
+        return move * min(1.0, _LONGEST * self.field.radius / max(float(np.linalg.norm(move)), 1e-300))
+
+    def _moved(self, point: _GridPoint, steps: Sequence[NoisyScore], known: Sequence[Floats], M: Floats) -> _GridPoint:
+        """Return the mode for one tau, and its evidence."""
+        D, gamma, log = self._variances(point.size), point.mode, 0.0
         for _ in range(_ITERATIONS):
             F, H = self.field.at(gamma.reshape(self.start.shape))
-            off = gamma - self.start.ravel()
-            toward, information = -off / D, 0.0
-            log = math.log(_SCALES[k]) - float(np.sum(np.log(D)) + off @ (off / D)) / 2
+            off, H = gamma - self.start.ravel(), M @ H
+            toward, sure = -off / D, 0.0
+            log = -float(np.sum(np.log(D)) + off @ (off / D)) / 2
             for step, own in zip(steps, known, strict=True):
-                moved = k * (F - own)
-                variance = step.sd**2 + _MISFIT * float(moved @ moved) / len(moved)
-                error = step.score.ravel() - moved
-                toward = toward + k * (H.T @ error) / variance
-                information += k**2 / variance
+                moved = M @ (F - own)
+                error, variance = step.score.ravel() - moved, step_variance(step.sd, moved)
+                toward = toward + H.T @ error / variance
+                sure += 1 / variance
                 log -= (float(error @ error) / variance + len(error) * math.log(variance)) / 2
-            A = information * (H.T @ H) + np.diag(1 / D)
-            L = np.linalg.cholesky(A)
-            log -= float(np.log(np.diagonal(L)).sum())
-            move = np.linalg.solve(A, toward)
-            gamma = gamma + move * min(1.0, _LONGEST * self.field.radius / max(float(np.linalg.norm(move)), 1e-300))
+            A = sure * (H.T @ H) + np.diag(1 / D)
+            log -= float(np.log(np.diagonal(np.linalg.cholesky(A))).sum())
+            gamma = gamma + self._shortened(np.asarray(np.linalg.solve(A, toward), dtype=np.float64))
         return point._replace(mode=gamma, log=log)
+
+
+def _factor(steps: Sequence[NoisyScore], known: Sequence[Floats]) -> Floats:
+    """Return M, such that the scores of successive steps differ by M times the difference of F, as far as noise allows.
+
+    The entries of M are I beforehand, with the variance that the misfit of F has.
+    """
+    M = np.eye(known[0].size)
+    for (one, at), (other, to) in itertools.pairwise(zip(steps, known, strict=True)):
+        moved, seen = to - at, (one.score - other.score).ravel()
+        share = _MISFIT / len(moved)
+        size = float(moved @ moved)
+        M += np.outer(seen - M @ moved, moved) * (share / (share * size + one.sd**2 + other.sd**2))
+    return M
+
+
+def _likely(points: Sequence[_GridPoint]) -> tuple[_GridPoint, ...]:
+    """Return the points that are not negligible, with their evidence relative to the best one's."""
+    best = max(point.log for point in points)
+    return tuple(point._replace(log=point.log - best) for point in points if point.log > best - _NEGLIGIBLE)
+
+
+def step_variance(sd: float, moved: Floats) -> float:
+    """Return the variance of a score's error: that of its noise, and a share of what F differs by from the model's."""
+    return sd**2 + _MISFIT * float(moved @ moved) / len(moved)
