@@ -71,11 +71,11 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows these shares are raised at the cost of the steps: to the first number over n mu, at most to the
 second."""
 
-LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.2, "log": 0.3}
+LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.2, "log": 0.45}
 """Share of the promise for the last stage, at the model."""
 
 SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
     "logit": {"information": 0.3, "cross": 0.45, ScoreProducts.name: 0.25},
-    "log": {"counts": 0.05, "information": 0.25, "cross": 0.5, ScoreProducts.name: 0.2},
+    "log": {"counts": 0.04, "information": 0.33, "cross": 0.43, ScoreProducts.name: 0.2},
 }
 """Shares within the last stage. Classical standard errors need no score products."""

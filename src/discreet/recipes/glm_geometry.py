@@ -23,11 +23,12 @@ from discreet.solve.location import BinCounts
 from discreet.solve.noise_aware import denoise
 from discreet.solve.sizes import count_law
 
-_ENOUGH = 0.5
+_ENOUGH = 1.0
 """From this value of n mu/q^1.5 on, products of the columns are worth their cost."""
 
-_WIDE = 64
-"""With more coordinates, products of the columns are not worth their cost, unless they are asked for."""
+_WIDE, _WIDEST = 64, 512
+"""With more coordinates, models of classes have no standard errors, unless they are asked for; and with more than the
+second number the products of the columns are not released."""
 
 _CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
 """The share of counts or residuals that may be clipped: the larger of 3 q/(n mu) and 0.15/sqrt(n), at most 0.1."""
@@ -58,14 +59,14 @@ def number_of_stages(n_mu: float, q: int) -> int:
 
     Examples
     --------
-    >>> number_of_stages(10.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 100)
+    >>> number_of_stages(10.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 1000)
     (2, 3, 2)
     """
-    return 3 if n_mu >= _ENOUGH * q**1.5 and not is_wide(q) else 2
+    return 3 if n_mu >= _ENOUGH * q**1.5 and q <= _WIDEST else 2
 
 
 def is_wide(q: int) -> bool:
-    """Whether there are so many coordinates that products of the columns are not worth their cost."""
+    """Whether there are so many coordinates that models of classes have no standard errors by default."""
     return q > _WIDE
 
 
