@@ -12,10 +12,11 @@ from discreet.errors import FileFormatError
 from discreet.families.base import ClassFamily, Family, FamilyWords, Label, Link, Loss, Outcome, category, places
 from discreet.families.hinge import HINGE, QuadraticHinge, SmoothHinge
 from discreet.families.logistic import LOGISTIC, Logistic
+from discreet.families.multinomial import MULTINOMIAL
 from discreet.families.normal import NORMAL, Squared
 from discreet.families.poisson import POISSON, Poisson
 
-FAMILIES: dict[Link, Family] = {family.link: family for family in (NORMAL, LOGISTIC, POISSON, HINGE)}
+FAMILIES: dict[Link, Family] = {family.link: family for family in (NORMAL, LOGISTIC, POISSON, HINGE, MULTINOMIAL)}
 """All families by link; a new family is a file of this folder and an entry here."""
 
 
@@ -58,6 +59,7 @@ __all__ = [
     "HINGE",
     "LOGISTIC",
     "LOSS",
+    "MULTINOMIAL",
     "NORMAL",
     "POISSON",
     "ClassFamily",

@@ -140,6 +140,8 @@ class Family(ABC):
         Whether the logarithm of an exposure may be added to the predictor.
     cornered : bool
         Whether its loss has a corner of a given width.
+    joint : bool
+        Whether the score of a class depends on the predictors of all classes, which exclude each other.
     """
 
     name: ClassVar[str]
@@ -156,6 +158,7 @@ class Family(ABC):
     led: ClassVar[bool] = False
     exposed: ClassVar[bool] = False
     cornered: ClassVar[bool] = False
+    joint: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"<{self.name} family>"
@@ -190,9 +193,9 @@ class Family(ABC):
         """The label of each linear predictor."""
         return [self.label(domain, outcome.column)]
 
-    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The coordinate whose residuals a stage at the model uses; None where there is no such stage."""
-        return None
+    def coordinates(self, domain: Domain, outcome: Outcome) -> tuple[str, ...]:
+        """The coordinate of the residuals of each linear predictor."""
+        return (outcome.column,)
 
     # ---------------------------------------------------------------- the mean
 
@@ -209,10 +212,10 @@ class Family(ABC):
         return np.ones(len(eta))
 
     def residual(self, eta: Floats, y: Floats, most: float, width: float | None) -> Floats:
-        """The score -f'(eta, y) of a row; bitwise the same at any place of an array."""
+        """The score -f'(eta, y) of rows, a line for each predictor; bitwise the same at any place of an array."""
         return y - self.mean(eta, most)
 
-    def field(self, most: float, shift: float, share: float, width: float | None) -> ScoreMean:
+    def field(self, most: float, shift: float, shares: Floats, width: float | None) -> ScoreMean:
         """The expected f' at linear predictors, up to a term that does not depend on them, and its derivative.
 
         Parameters
@@ -221,13 +224,13 @@ class Family(ABC):
             The largest mean, and the width of the corner of a hinge.
         shift : float
             The logarithm of a typical exposure.
-        share : float
-            The share of the class that is modelled.
+        shares : array
+            The share of the class of each predictor.
         """
 
         def mean(eta: Floats) -> tuple[Floats, Floats]:
             shifted = eta + shift
-            return self.mean(shifted, most), self.slope(shifted, most)[:, :, None]
+            return self.mean(shifted, most), self.slope(shifted, most)[:, :, None] * np.eye(eta.shape[1])
 
         return mean
 
@@ -268,13 +271,14 @@ class ClassFamily(Family):
         """The outcome: a category, or one level of one."""
         return category(domain, target)
 
-    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The coordinate that is 1 for the second of two classes, or for the chosen level; None for several classes."""
+    def coordinates(self, domain: Domain, outcome: Outcome) -> tuple[str, ...]:
+        """The coordinates that are 1 for the second of two classes, for the chosen level, or for each of several."""
         if domain.columns[outcome.column].bounds:
-            return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
-        places = domain.positions[outcome.column]
-        level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
-        return None if level is None else domain.entries[places[level]].name
+            return (outcome.column,)
+        names = [domain.entries[place].name for place in domain.positions[outcome.column]]
+        if outcome.level is not None:
+            return (names[outcome.level],)
+        return (names[1],) if len(names) == 2 else tuple(names)
 
     def label(self, domain: Domain, column: str, place: int = 1) -> Label:
         """The function that gives 1 for the class at `place`, 0 for the others."""

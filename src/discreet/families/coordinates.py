@@ -27,7 +27,7 @@ from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ABOVE_0, TEXT, one_of, record
 from discreet.core.fields import Fields
 from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
-from discreet.domain.domain import Domain
+from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
 from discreet.errors import DomainError, ParameterError
@@ -103,6 +103,17 @@ class ModelCoordinates(Coordinates):
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
         own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
         return cls(*own, link, float(most), exposure, width)
+
+    def _norm_squared(self, names: tuple[str, ...]) -> float:
+        """The largest squared norm of u, or of e; with classes that exclude each other it is below 1 + 1/b.
+
+        |e| is at most 1 for the class of the row, and p/b for another one, whose squares add up to 1/b at most.
+        """
+        own = super()._norm_squared(names)
+        if not self.family.joint or names == self.axes:
+            return own
+        least = min(1.0, *(widths[0] for widths in self.widths))
+        return min(own, 1 + 1 / least + len(names) * 2.0**-LATTICE_BITS)
 
     def check(self, domain: Domain) -> None:
         """Check the columns, and refuse an exposure whose bounds are not above 0."""
@@ -198,15 +209,14 @@ class ModelCoordinateMap(CoordinateMap):
         return found._replace(both=np.vstack([found.both, self._k])) if self._informed else found
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
-        self._k = np.empty_like(V)
-        for v, k, (place, centre, half) in zip(V, self._k, self._outcomes, strict=True):
-            eta = v / -ONE
-            if self._exposure is not None:
-                eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
-            y = centre + half * (A[:, place] / ONE)
-            if self._informed:
-                np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
-            v[:] = self._model.residual(eta, y) * w * ONE
+        eta = V / -ONE
+        if self._exposure is not None:
+            eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
+        y = np.array([centre + half * (A[:, place] / ONE) for place, centre, half in self._outcomes])
+        if self._informed:
+            self._k = np.rint(np.minimum(self._model.root(eta), 1.0) * ONE)
+        np.multiply(self._model.residual(eta, y), w, out=V)
+        V *= ONE
 
 
 def map_of(coordinates: Coordinates, domain: Domain, rows: int, *, information: bool = False) -> CoordinateMap:

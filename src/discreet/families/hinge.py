@@ -101,14 +101,14 @@ class HingeFamily(ClassFamily):
         t = 2 * y - 1
         return t * LOGISTIC.mean((1 - t * eta) / (width or 1.0), 1.0)
 
-    def field(self, most: float, shift: float, share: float, width: float | None) -> ScoreMean:
+    def field(self, most: float, shift: float, shares: Floats, width: float | None) -> ScoreMean:
         """The mean over both classes as if they were independent of the predictor."""
         w = width or 1.0
 
         def mean(eta: Floats) -> tuple[Floats, Floats]:
             second, first = LOGISTIC.mean((1 - eta) / w, 1.0), LOGISTIC.mean((1 + eta) / w, 1.0)
-            slope = (share * second * (1 - second) + (1 - share) * first * (1 - first)) / w
-            return (1 - share) * first - share * second, slope[:, :, None]
+            slope = (shares * second * (1 - second) + (1 - shares) * first * (1 - first)) / w
+            return (1 - shares) * first - shares * second, slope[:, :, None] * np.eye(eta.shape[1])
 
         return mean
 

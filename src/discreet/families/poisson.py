@@ -105,10 +105,6 @@ class PoissonFamily(Family):
         (c, h), (low, high) = domain.map(column), domain.columns[column].range
         return lambda y: np.clip(c + h * y, low, high)
 
-    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
-        """The count itself."""
-        return outcome.column
-
     def mean(self, eta: Floats, most: float) -> Floats:
         """The rate e^eta, at most `most`."""
         return np.minimum(exp(np.minimum(eta, 700.0)), most)

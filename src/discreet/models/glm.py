@@ -13,7 +13,7 @@ from discreet.data.reading import Table
 from discreet.data.tables import InputTable, Outcomes
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.families import HINGE, LOGISTIC, POISSON, Family, Loss, Outcome, SmoothHinge
+from discreet.families import FAMILIES, HINGE, LOGISTIC, MULTINOMIAL, POISSON, Family, Link, Loss, Outcome, SmoothHinge
 from discreet.families.coordinates import check_exposure
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
@@ -46,6 +46,7 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
     """
 
     family: ClassVar[Family] = LOGISTIC
+    several: ClassVar[Link | None] = MULTINOMIAL.link
 
     def predict_proba(self, X: Any, *, clip: bool = True) -> Floats:
         """Return the probability of each class; for more than two, each against the others, scaled to add up to 1.
@@ -57,7 +58,9 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
         clip : bool
             Whether columns are clipped to their declared bounds, as they were in `fit`.
         """
-        return LOGISTIC.probabilities(self._predictor(X, clip=clip))
+        found = FAMILIES[self.results_.link].probabilities(self._predictor(X, clip=clip))
+        assert found is not None
+        return found
 
     def predict_log_proba(self, X: Any, *, clip: bool = True) -> Floats:
         """Return the logarithm of `predict_proba`."""

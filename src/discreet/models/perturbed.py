@@ -20,7 +20,8 @@ from discreet.data.reading import Table, as_progress
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import InputTable, Outcomes, as_outcomes, as_weights, check_pair
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import CONSTANT, Categorical, Domain, Numeric
+from discreet.domain.kinds.base import Column
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
 from discreet.families import Family, Label, Loss, places
@@ -299,7 +300,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
         if self.adaptive:
             places = [full.index(name) for name in names]
             weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
-        told |= {"link": self.family.link, "classes": outcome.classes, "weights": weights}
+        told = {"link": self.family.link, "classes": outcome.classes, "weights": weights} | told
         if outcome.classes is None:
             coef, intercept = coef[0], float(intercept[0])
         return ReleasedModel(certificate, outcome.name, names, coef, intercept, **told)
@@ -319,6 +320,11 @@ class PerturbedRegressor(PrivateRegressor, PerturbedModel):
         self._outcome(domain, asked.target)
         check_pair(X, y)
         return table, domain, asked
+
+
+def _coded(count: int) -> Column:
+    """Return the column that holds the places of so many classes: a number, or levels where there are three or more."""
+    return Numeric(0.0, count - 1.0) if count == 2 else Categorical(tuple(range(count)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -341,8 +347,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             classes = category(domain, targets[0]).classes or ()
             if X.named:
                 return X.beside(y, targets), domain, FitSpec(tuple(targets), features, promise)
-        if domain.columns[targets[0]].levels:
-            domain = domain.with_column(targets[0], Numeric(0.0, len(classes) - 1.0))
+        domain = domain.with_column(targets[0], _coded(len(classes)))
         check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
         y = replace(y, values=[codes(labels, classes)])
         return X.beside(y, targets), domain, FitSpec(tuple(targets), features, promise, X.named, classes=tuple(classes))

@@ -15,7 +15,7 @@ from discreet.drivers.release import has_own_range, refuse_robust
 from discreet.drivers.run import run
 from discreet.drivers.sources import StagedSource
 from discreet.errors import ParameterError
-from discreet.families import Outcome
+from discreet.families import Link, Outcome
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
@@ -40,6 +40,9 @@ class PrivateCoordinatesModel(PerturbedModel):
     """A generalised linear model that is fitted in private coordinates unless it is asked not to be."""
 
     words: ClassVar[dict[str, str]] = {"stages": _STAGES}
+
+    several: ClassVar[Link | None] = None
+    """The link of three or more classes, if they have another one than two."""
 
     stages: int | str = "auto"
     covariance: Covariance = "auto"
@@ -85,23 +88,24 @@ class PrivateCoordinatesModel(PerturbedModel):
             refuse_robust(self.covariance)
             return super()._fit_rows(table, spec)
         with as_progress(table.progress) as report:
-            told = replace(table, progress=_JoinedProgress(report))
+            shared = replace(table, progress=_JoinedProgress(report))
             own, session = self._model(domain, design, outcome), self._session(spec.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
-            found = run(recipe, StagedSource(Readings.of(told)), session)
+            found = run(recipe, StagedSource(Readings.of(shared)), session)
             report(1.0)
         thetas = list(found.result.theta.T)
-        released = self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
+        told = {"values": found.values, "link": own.link}
+        released = self._fitted(found.certificate, thetas, design, shown, outcome, **told)
         self._set(released, released.results(), spec)
         return self
 
     def _model(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Model:
         """Return the model that is fitted."""
-        name, exposure = self.family.coordinate(domain, outcome), getattr(self, "exposure", None)
-        assert name is not None
+        outcomes, exposure = self.family.coordinates(domain, outcome), getattr(self, "exposure", None)
         width = getattr(self._loss(domain, outcome, 1.0), "width", None)
-        return Model(self.family.link, design, outcome.column, (name,), exposure, width)
+        link = self.several if self.several is not None and len(outcomes) > 1 else self.family.link
+        return Model(link, design, outcome.column, outcomes, exposure, width)
 
 
 class _JoinedProgress:

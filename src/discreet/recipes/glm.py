@@ -26,7 +26,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Spending, Steps
-from discreet.recipes.geometry import quiet_place
+from discreet.recipes.geometry import quiet_place, score_radii
 from discreet.recipes.glm_geometry import (
     Frame,
     ModelGeometry,
@@ -42,7 +42,7 @@ from discreet.recipes.glm_geometry import (
 from discreet.recipes.outlook import no_errors, unlikely
 from discreet.recipes.rules import NEWEST
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
-from discreet.recipes.steps import column_axes, outcome_counts, total
+from discreet.recipes.steps import column_axes, outcome_counts, total, totals
 from discreet.solve.axes import rare_gaps
 from discreet.solve.scoring import Derivative, NoisyScore, ScoreField, Scoring
 from discreet.solve.sizes import count_law, count_span
@@ -64,7 +64,7 @@ class Model:
 
     Parameters
     ----------
-    link : {"logit", "log", "sign"}
+    link : {"logit", "softmax", "log", "sign"}
         The link, which names the family.
     design : tuple of str
         Coordinates of the regressors.
@@ -196,8 +196,7 @@ class Glm(StagedRecipe):
             start[0] = r * at_mean
         family, most = own.family, 1.0 if scale is None else scale.most
         shift = 0.0 if scale is None else math.log(scale.exposure)
-        share = 1 / (1 + math.exp(-float(at_mean[0]))) if scale is None else 0.5
-        mean = family.field(most, shift, share, own.width)
+        mean = family.field(most, shift, 1 / (1 + np.exp(-at_mean)), own.width)
         field = ScoreField(mean, frame.V, n, r, step_width(frame, scale), own.constant)
         return Scoring(field, start, doubt)
 
@@ -206,15 +205,17 @@ class Glm(StagedRecipe):
         own, facts, logs, doubt = self.model, self.facts, [], _DOUBT
         if not own.constant:
             return np.zeros(len(own.outcomes)), doubt
-        for name in own.outcomes:
-            found, sd = yield from total(spending, name)
+        found, sd = yield from totals(spending, own.outcomes)
+        middle = 1 / max(len(own.outcomes), 2)
+        for name, ones in zip(own.outcomes, found, strict=True):
             centre, half = facts.domain.map(name)
-            noise = math.sqrt(half**2 + 0.25) * sd / n
-            p = 0.5 + min(max(centre + half * found / n - 0.5, -0.5), 0.5) / (1 + 12 * noise**2)
+            noise = math.sqrt(half**2 + middle**2) * sd / n
+            p = middle + (min(max(centre + half * ones / n, 0.0), 1.0) - middle) / (1 + 12 * noise**2)
             p = min(max(p, _RAREST), 1 - _RAREST)
-            logs.append(math.log(p / (1 - p)))
+            logs.append(math.log(p) if own.family.joint else math.log(p / (1 - p)))
             doubt = max(doubt, _DOUBT + min(noise / (p * (1 - p)), 1.0) ** 2)
-        return np.array(logs), doubt
+        at_mean = np.array(logs)
+        return at_mean - at_mean.mean() if own.family.joint else at_mean, doubt
 
     def _counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
         """Release two levels of counts of the outcome, and return its scale."""
@@ -231,13 +232,18 @@ class Glm(StagedRecipe):
         kept = {
             kind: share for kind, share in split.items() if self.covariance != "classical" or kind != ScoreProducts.name
         }
+        if ScoreProducts.name in kept and not self.facts.domain.unit.plain:
+            kept["squares"] = budget.SQUARES_OF_PERSONS
         shares = {kind: share / math.fsum(kept.values()) for kind, share in kept.items()}
         clipped = clipped_share(start.rows, self._mu, len(stage.design))
 
         def choose(counts: Mapping[str, Floats], sd: float) -> list[int]:
             return [quiet_place(counts[name], clipped, sd, self._rules.noise) for name in stage.outcomes]
 
-        found = yield from spending.stage(stage, shares, spending.left(), choose)
+        def radii(found: Mapping[str, Floats]) -> tuple[float, ...]:
+            return score_radii(start.frame.typical_square, found["squares"] / start.rows, stage.most)
+
+        found = yield from spending.stage(stage, shares, spending.left(), choose, radii)
         return found
 
     # ---------------------------------------------------------------- shares, from public facts alone

@@ -16,9 +16,15 @@ from discreet.solve.location import WHOLE, BinCounts
 
 def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
     """Ask for the noisy sum of a column; return it with its noise sd. That of the constant is the number of rows."""
-    request = StatisticRequest("sums", (name,), (), 1.0)
+    found, sd = yield from totals(spending, (name,))
+    return float(found[0]), sd
+
+
+def totals(spending: Spending, names: tuple[str, ...]) -> Steps[tuple[Floats, float]]:
+    """Ask for the noisy sums of some columns, or of the levels of one; return them with their noise sd."""
+    request = StatisticRequest("sums", names, (), 1.0)
     blocks, (found,) = yield from spending.statistics([request], spending.share(budget.ROWS))
-    return float(found[0]), blocks[0].sd
+    return found, blocks[0].sd
 
 
 def outcome_counts(

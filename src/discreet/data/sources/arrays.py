@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from discreet.core.arrays import Bools, Floats
 from discreet.data.sources.base import Source, check_lengths, spans
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder
+from discreet.domain.encoding import ONE, Encoder
 from discreet.domain.value_types import floats
 from discreet.domain.values import FAILURES
 from discreet.errors import DataError, DataTypeError
@@ -44,8 +44,11 @@ class ArraySource(Source):
                 f"X and y must have as many columns together as the domain declares, and the domain declares "
                 f"{len(domain.columns)}: give one pair of bounds a column, and one row a person."
             )
-        if not all(column.bounds for column in domain.columns.values()):
+        if not all(
+            column.bounds or column.levels == (*range(len(column.levels)),) for column in domain.columns.values()
+        ):
             raise DataError("Categories need named columns: give a frame, an Arrow table or a file.")
+        self._coded = [name for name, column in domain.columns.items() if not column.bounds]
 
     def parts(self, rows: int) -> Iterator[list[tuple[int, int]]]:
         """Return row ranges."""
@@ -75,12 +78,30 @@ class ArraySource(Source):
         if (kept := self.kept(batch)) is not None:
             blocks = [block[kept] for block in blocks]
         rows, left = len(blocks[0]), 1
-        for block in blocks:
-            right = left + block.shape[1]
-            A[:rows, left:right] = block
-            left = right
+        if self._coded:
+            self._fill_columns(blocks, A[:rows])
+        else:
+            for block in blocks:
+                right = left + block.shape[1]
+                A[:rows, left:right] = block
+                left = right
         encoder.centred(A[:rows])
         return rows
+
+    def _fill_columns(self, blocks: Sequence[np.ndarray[Any, Any]], A: Floats) -> None:
+        """Write numbers x, and the one-hot levels of categories, whose places in their levels the arrays hold."""
+        names, positions, first = list(self.domain.columns), self.domain.positions, 0
+        for block in blocks:
+            own = names[first : first + block.shape[1]]
+            numbers = [j for j, name in enumerate(own) if name not in self._coded]
+            places = [positions[own[j]][0] for j in numbers]
+            whole = numbers and places == list(range(places[0], places[0] + len(places)))
+            A[:, slice(places[0], places[-1] + 1) if whole else places] = block[:, numbers] if numbers else 0.0
+            for j, name in enumerate(own):
+                if name in self._coded:
+                    levels = np.arange(len(positions[name]))
+                    A[:, positions[name][0] : positions[name][-1] + 1] = (block[:, j : j + 1] == levels) * ONE
+            first += block.shape[1]
 
 
 def as_cells(name: str, values: Any) -> np.ndarray[Any, Any]:
