@@ -79,7 +79,7 @@ class Fitted(Numbers, Summarised):
         """The population quantity that the coefficients estimate."""
         if not self.family.linear or any(event.minimises for event in self.certificate.events):
             fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
-            if isinstance(self.inference, Unavailable):
+            if any(event.minimises for event in self.certificate.events) and isinstance(self.inference, Unavailable):
                 return f"the penalised {fit}; the penalty draws coefficients towards zero"
             return f"the {fit}{self._weighed()}"
         domain, declared = self.certificate.domain, self.certificate.declared

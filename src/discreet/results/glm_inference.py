@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, shortened_push, typical_curvature, working_equations
-from discreet.results.inference import JointInference, inferred
+from discreet.results.inference import CLUSTERED, JointInference, inferred
 from discreet.solve.debiased import debiased, positive
 
 WITHOUT_ERRORS = Unavailable(
@@ -20,7 +21,7 @@ WITHOUT_ERRORS = Unavailable(
 
 _STAGED_WITHOUT_ERRORS = Unavailable(
     "not released",
-    "This model was released without standard errors. Models of more than two classes and support-vector machines have "
+    "This model was released without standard errors. Models of three or more classes and support-vector machines have "
     "none; a wide model of two classes has them only if covariance, classical or robust, asks for them.",
 )
 _BENT = 0.25
@@ -29,6 +30,10 @@ move a'theta by about sqrt(0.25 (step' H step)^2/(q n k) a'G a), with k the curv
 
 NO_SPREAD = Unavailable("not available", "A model of classes or counts has no residual standard deviation.")
 NO_DISPERSION = Unavailable("not available", "Only a model of counts has a dispersion: their variance over their mean.")
+NO_DISPERSION_OF_PERSONS = Unavailable(
+    "not available",
+    "Rows of one person go together, and weighted rows have unequal variances: their dispersion is not that of counts.",
+)
 NO_OUTCOMES = Unavailable(
     "not available",
     "Only numbers have intervals of new outcomes. Intervals of an expected count, or of the probability of the second "
@@ -42,11 +47,13 @@ def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
         return _STAGED_WITHOUT_ERRORS
     e = working_equations(released)
     rotated = e.of_residuals().rotated()
-    fit = debiased(rotated)
+    unit, fit = released.domain.unit, debiased(rotated)
     step = float(fit.theta @ rotated.S @ fit.theta) ** 2 / (e.d * e.n * typical_curvature(released))
-    sampling = fit.G @ positive(rotated.S, rotated.s_xx) @ fit.G if fit.sampling is None else fit.sampling
+    sampling: Floats | Unavailable | None = fit.sampling
+    if sampling is None:
+        sampling = fit.G @ positive(rotated.S, rotated.s_xx) @ fit.G if unit.plain else CLUSTERED
     privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
-    units, df = design_units(released.domain, e.names), max(e.n - e.d, 1.0)
+    units, df = design_units(released.domain, e.names), max(e.n / unit.most - e.d, 1.0)
     tails = shortened_push(released)
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=tails, df=df, spread=NO_SPREAD)
 

@@ -11,6 +11,7 @@ from discreet.core.threads import threads_for
 from discreet.domain import CONSTANT
 from discreet.domain.kinds.base import Column
 from discreet.errors import DiscreetError
+from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
@@ -99,6 +100,9 @@ def _unexplained(saved: Results) -> str | None:
             return why
     if saved.certificate.of(ObjectiveEvent):
         return _stages(saved)
+    steps = [event.coordinates for event in saved.certificate.of(StageEvent)]
+    if models := [own for own in steps if isinstance(own, ModelCoordinates)]:
+        return _other_model(saved, models[-1])
     if not events[0].coefficients and not _are_released(saved):
         return "the file holds coefficients of columns whose products are not listed"
     return None
@@ -156,8 +160,23 @@ def _stages(saved: Results) -> str | None:
     return None
 
 
+def _other_model(saved: Results, own: ModelCoordinates) -> str | None:
+    """Return how a model differs from the one whose scores are listed, if it does."""
+    domain = saved.certificate.domain
+    name = column_of(domain, saved.target)
+    if own.link != saved.link:
+        return f"what was released is no {saved.kind}"
+    if len(own.outcomes) != len(saved.lines) or {domain.column_of[outcome] for outcome in own.outcomes} != {name}:
+        return "the model has other linear predictors than the certificate lists"
+    level = saved.target not in domain.columns
+    if saved.classes is not None and not _are_of(saved.classes, domain.columns[name], level=level):
+        return "the file names other classes than the outcome has in the certificate's domain"
+    return None
+
+
 def _are_of(classes: tuple[Any, ...], column: Column, *, level: bool) -> bool:
     """Whether classes are those of an outcome: a category, one level of it, or a number that stands for places."""
     if column.bounds:
         return column.bounds == (0, len(classes) - 1)
-    return classes == ((False, True) if level else column.levels)
+    places = tuple(range(len(classes)))
+    return classes == (False, True) if level else column.levels in (classes, places)
