@@ -192,11 +192,17 @@ class _Recorded(_FileAnswers):
         if list(event.chosen) != list(chosen):
             raise Mismatch("stages", f"the half widths of {which} do not follow from its counts")
         scored = any(block.kind.per_person for block in event.blocks)
-        radii = question.radii(stage.gram, stage.squares) if question.radii is not None and scored else ()
+        radii = question.radii(_sums(stage)) if question.radii is not None and scored else ()
         if len(radii) != len(event.radii) or not np.allclose(event.radii, radii, rtol=_CLOSE, atol=0):
             raise Mismatch("stages", f"the norms of scores in {which} do not follow from its sums")
         _check_noise(question.blocks, event.blocks, event_words(event))
         return stage
+
+
+def _sums(stage: ReleasedStage) -> dict[str, Floats]:
+    """Return the statistics of a stage that the norms of scores follow from, by name."""
+    arrays = stage.arrays.items()
+    return {own.statistic: array for own, array in arrays if not (own.kind.counted or own.kind.second_reading)}
 
 
 class _Outlined(_FileAnswers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from discreet.core.checks import Neighbors
 from discreet.data.stages import ScoreProductSums, StageSums
@@ -11,7 +11,7 @@ from discreet.gate.statistics import block_noise, noisy_blocks
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
+from discreet.privacy.values import ReleasedStage, bins, statistic
 from discreet.recipes.base import Choice, Radii
 from discreet.statistics.histogram import COUNTS
 
@@ -48,7 +48,8 @@ def release_stage(
     score_products : callable, optional
         A function from the chosen indices to the exact sums of scores and of inner rows, where a block needs these.
     radii : callable, optional
-        A function from noisy U'U and e'e to the bounds on scores, where scores are summed by person.
+        A function from the noisy statistics of the first reading, by name, to the bounds on scores, where these are
+        summed by person.
     """
     stage, unit = sums.coordinates, sums.domain.unit
     noise = block_noise(blocks, unit)
@@ -68,18 +69,11 @@ def release_stage(
     rest = noisy_blocks([sums.integers(blocks[i], chosen) for i in late], [noise[i] for i in late], entropy)
     values, score_norms = dict(zip([*early, *late], (*first, *rest), strict=True)), tuple[float, ...]()
     if last and score_products is not None and radii is not None:
-        score_norms = _score_norms(blocks, values, radii)
+        told = [i for i in late if not blocks[i].kind.counted]
+        score_norms = radii({blocks[i].statistic: statistic(blocks[i], values[i]) for i in told})
         products = score_products(chosen, score_norms)
     if products is not None:
         scored = noisy_blocks([products.integers(blocks[i]) for i in last], [noise[i] for i in last], entropy)
         values |= dict(zip(last, scored, strict=True))
     event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, score_norms)
     return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))
-
-
-def _score_norms(
-    blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii
-) -> tuple[float, ...]:
-    """Return the bounds on the norms of scores, from noisy U'U and e'e."""
-    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not blocks[i].kind.counted}
-    return radii(found["gram"], found["squares"])

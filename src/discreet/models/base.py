@@ -378,6 +378,11 @@ class PrivateEstimator(Estimator, ABC):
         self._refuse_unit(domain)
         return Table.of(table, domain, self.n_jobs, progress)
 
+    @property
+    def _one_row_each(self) -> str:
+        """Why it refuses persons and weights with its parameters."""
+        return self.one_row_each
+
     def _refuse_unit(self, domain: Domain) -> None:
         """Refuse persons and weights of a domain if the method is not proven for them."""
         refuse_unit(self, domain)

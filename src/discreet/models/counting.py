@@ -59,11 +59,12 @@ def refuse_unit(model: PrivateEstimator, domain: Domain) -> None:
 
 def refuse_counting(model: PrivateEstimator, what: str) -> None:
     """Refuse weights, and several rows per person, unless the method is proven for them."""
-    why = model.one_row_each
+    why = model._one_row_each
     if model._paper is not None:
         why = "its printed constants are about rows that count alike, one a person"
     if why:
         raise ParameterError(
             f"{type(model).__name__} does not go with {what}: {why}. DPLinearRegression, DPRidge, DPLasso, "
-            "DPElasticNet, SSP, ConstSSP, AdaSSP and ReuseCov do."
+            "DPElasticNet, SSP, ConstSSP, AdaSSP and ReuseCov do; DPLogisticRegression, DPLinearSVC and "
+            "DPPoissonRegression do in stages."
         )

@@ -34,12 +34,17 @@ _STAGES = """stages : int or "auto"
         default, for any variance around the model; "classical" for the variances that the model implies, with less
         noise."""
 
+_ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
+_NEEDS = "Stages need rows that can be read again, so no stream, a feature, and bounds of its own for a count."
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateCoordinatesModel(PerturbedModel):
     """A generalised linear model that is fitted in private coordinates unless it is asked not to be."""
 
     words: ClassVar[dict[str, str]] = {"stages": _STAGES}
+
+    one_row_each: ClassVar[str] = ""
 
     several: ClassVar[Link | None] = None
     """The link of three or more classes, if they have another one than two."""
@@ -67,6 +72,12 @@ class PrivateCoordinatesModel(PerturbedModel):
             return "a declared number of rows, rows=, for replace-one neighbours"
         return None
 
+    @property
+    def _one_row_each(self) -> str:
+        """Why it refuses persons and weights: in one stage its promise is not proven for them."""
+        why = "stages='auto', 2 or 3" if self.stages == 1 else self._unfit()
+        return "" if why is None else f"{_ONE_STAGE}. Stages need {why}"
+
     def _is_staged(self, table: Table, design: tuple[str, ...], outcome: Outcome) -> bool:
         """Whether the model is fitted in private coordinates; refuse where that is asked for and cannot be."""
         if self.stages == 1 or self._unfit() is not None:
@@ -74,10 +85,10 @@ class PrivateCoordinatesModel(PerturbedModel):
         suit = not table.reader.once and design != (CONSTANT,)
         suit = suit and (not self.family.sized or has_own_range(table.domain, outcome.column))
         if self.stages != "auto" and not suit:
-            raise ParameterError(
-                "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."
-            )
-        return suit and (self.stages != "auto" or not in_ball(table.domain, design))
+            raise ParameterError(f"stages= does not go with this table. {_NEEDS}")
+        if not (table.domain.unit.plain or suit):
+            raise ParameterError(f"Persons and weights need stages: {_ONE_STAGE}. {_NEEDS}")
+        return suit and (self.stages != "auto" or not table.domain.unit.plain or not in_ball(table.domain, design))
 
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         domain, target = table.domain, spec.target

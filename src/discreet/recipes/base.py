@@ -32,8 +32,9 @@ from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """A function from the noisy counts of each outcome to the index of its half width."""
 
-Radii = Callable[[Floats, Floats], tuple[float, ...]]
-"""A function from noisy U'U and e'e to the bound on the norm of persons' scores, for each outcome."""
+Radii = Callable[[Mapping[str, Floats]], tuple[float, ...]]
+"""A function from the noisy statistics of a stage, by name, to the bound on the norm of persons' scores, for each
+outcome."""
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class AskStage:
     coordinates, blocks : Coordinates, tuple of Block
         The coordinates of the stage, and its statistics with their noise.
     choose, radii : callable, optional
-        Functions from counts to half widths, and from U'U and e'e to bounds on the scores of persons.
+        Functions from counts to half widths, and from other statistics to bounds on the scores of persons.
     """
 
     coordinates: Coordinates

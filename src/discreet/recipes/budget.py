@@ -79,3 +79,6 @@ SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
     "log": {"counts": 0.04, "information": 0.33, "cross": 0.43, ScoreProducts.name: 0.2},
 }
 """Shares within the last stage. Classical standard errors need no score products."""
+
+SQUARES_OF_PERSONS = 0.03
+"""Share of e'e beside those, where scores are summed by person and clipped to a norm that follows from it."""

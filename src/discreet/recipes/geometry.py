@@ -206,14 +206,9 @@ class StageGeometry:
             for name in self.targets
         ]
 
-    def radii(self, gram: Floats, squares: Floats) -> tuple[float, ...]:
-        """Return for each outcome the bound on the norm of persons' scores, from noisy U'U and e'e of the stage.
-
-        It is three times the norm for a person whose rows all have the typical score, with the same sign.
-        """
-        u, e = float(np.trace(gram)) / self.rows, squares / self.rows
-        typical = np.sqrt(np.maximum(u, 0.0) * np.maximum(e, 0.0))
-        return tuple((self.most * np.clip(_SCORES * typical, _LEAST_SCORE, 1.0)).tolist())
+    def radii(self, found: Mapping[str, Floats]) -> tuple[float, ...]:
+        """Return for each outcome the bound on the norm of persons' scores, from noisy U'U and e'e of the stage."""
+        return score_radii(float(np.trace(found["gram"])) / self.rows, found["squares"] / self.rows, self.most)
 
     def _axes(self, done: Sequence[ReleasedStage]) -> Axes:
         if not done:
@@ -225,6 +220,21 @@ class StageGeometry:
     def _capped(self, axes: Axes) -> Axes:
         """Return the axes with rows of rare groups not much further out than others."""
         return axes if self.gaps is None else capped(axes, self.gaps, self._typical(axes))
+
+
+def score_radii(u: float, e: Floats, most: int) -> tuple[float, ...]:
+    """Return for each outcome the bound on the norm of the scores of persons, who count for at most so many rows.
+
+    It is three times the norm for a person whose rows all have the typical score, with the same sign; `u` and `e` are
+    the means of |u|^2 and of e^2 of each outcome.
+
+    Examples
+    --------
+    >>> score_radii(0.25, np.array([0.04, 4.0]), 2)
+    (0.6000000000000001, 2.0)
+    """
+    typical = np.sqrt(np.maximum(u, 0.0) * np.maximum(e, 0.0))
+    return tuple((most * np.clip(_SCORES * typical, _LEAST_SCORE, 1.0)).tolist())
 
 
 def far_reach(norms: ReleasedStage, rows: float, mu: float, rules: Rules) -> float:

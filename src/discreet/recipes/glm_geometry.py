@@ -89,6 +89,11 @@ class Frame(NamedTuple):
     V: Floats
     reach: float
 
+    @property
+    def typical_square(self) -> float:
+        """The typical squared norm of u."""
+        return min(1.0, float(np.trace(self.V)) / self.coordinates.radius**2)
+
 
 def step_width(frame: Frame, scale: Scale | None) -> float:
     """Return the half width of residuals in a step: rows that are shortened have smaller ones."""

@@ -50,8 +50,7 @@ SAMPLED = Unavailable(
 CLUSTERED = Unavailable(
     "not released",
     "Rows of one person go together, and weighted rows have unequal variances: standard errors need the score products "
-    "of the "
-    "last of several stages, which this release does not hold. DPLinearRegression(covariance='robust') releases it.",
+    "of the last of several stages, which this release does not hold. covariance='robust' releases them.",
 )
 MEAN_ALONE = Unavailable(
     "not available",

@@ -29,7 +29,7 @@ from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, exposure_of, facts_of
 from discreet.results.estimands import CHOICES, EstimandChoice, resolved
 from discreet.results.fitted import Fitted
-from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
+from discreet.results.glm_inference import NO_DISPERSION, NO_DISPERSION_OF_PERSONS, NO_OUTCOMES, dispersion
 from discreet.results.inference import OLD_FILE, infer
 from discreet.results.marginal_inference import infer_many
 from discreet.results.outcomes import outcomes_description
@@ -229,6 +229,8 @@ class Results(Fitted):
         """Dispersion of counts: their variance over their mean, averaged over the directions."""
         if not self.family.words.dispersion:
             return NO_DISPERSION
+        if not self.certificate.domain.unit.plain:
+            return NO_DISPERSION_OF_PERSONS
         return self.joint if isinstance(self.joint, Unavailable) else dispersion(self.joint)
 
     def selection(self) -> list[dict[str, Any]]:

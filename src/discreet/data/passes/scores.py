@@ -16,9 +16,10 @@ from discreet.data.persons import PersonSource
 from discreet.data.sources.base import Source
 from discreet.data.sums import Left, PartialSums, Total
 from discreet.domain import Domain
-from discreet.domain.coordinates import CoordinateMap, Coordinates, scores, shortened
+from discreet.domain.coordinates import scores, shortened
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import WEIGHT_BITS
+from discreet.families.coordinates import coordinates_from_dict, map_of
 
 
 class Groups:
@@ -84,7 +85,7 @@ class ScorePass(InCoordinates):
         """Compute the sums over some batches."""
         own, m, size = self.coordinates, len(self.coordinates.outcomes), self.size(columnar=reader.columnar)
         coordinate_map, total, groups = (
-            CoordinateMap(own, self.domain, size),
+            map_of(own, self.domain, size),
             Total(_ScoreLayout(m, len(own.axes))),
             Groups(),
         )
@@ -110,7 +111,7 @@ class ScorePass(InCoordinates):
     @classmethod
     def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
         """Rebuild from `facts`."""
-        return cls(domain, Coordinates.from_dict(facts["coordinates"]), tuple(facts["radii"]))
+        return cls(domain, coordinates_from_dict(facts["coordinates"]), tuple(facts["radii"]))
 
 
 def _persons(reader: Source, batch: Batch) -> pa.Array | None:
