@@ -197,7 +197,7 @@ class Coordinates(FileRecord):
         "Coordinates in which rows are rotated, weighted and clipped before they are summed.",
         design=NAMES,
         outcomes=NAMES,
-        P=record(Directions)("z = P'x of a mapped row x."),
+        P=record(Directions)("z = P'x of a mapped row x; where it is missing, that of the stage before.", absent=None),
         theta=record(Directions)("The model so far: residuals are y - theta'x."),
         radius=ABOVE_0("r: rows with a longer z are scaled to this norm, with their residuals; u = z/r."),
         widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),

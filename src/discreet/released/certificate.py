@@ -35,7 +35,7 @@ from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import EVENT
+from discreet.privacy.events.kinds import EVENTS
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
@@ -227,7 +227,7 @@ class Certificate(FileRecord):
         declared=maybe(record(Domain))(
             "The bounds as declared, where those of the outcome were narrowed.", absent=None, old=True
         ),
-        events=many(EVENT)("Everything that was released, in order."),
+        events=EVENTS("Everything that was released, in order."),
         software=TEXT("Program and version."),
         recipe=_RECIPE(
             "The recipe of a release of statistics, and its options: with the released values, all that is needed to "

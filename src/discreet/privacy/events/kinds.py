@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from discreet.core.checks import shown
-from discreet.core.field_kinds import OBJECT
+from discreet.core.field_kinds import OBJECT, many
 from discreet.core.fields import defined, ref
 from discreet.errors import FileFormatError
 from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent
@@ -54,3 +55,32 @@ EVENT = defined(
     replace(OBJECT, schema=_ANY, read=event_from_dict, write=lambda event: event.to_dict()),
     "One release from the data; its mechanism determines its fields.",
 )
+
+
+def _write(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Write events; the axes of a stage that are those of the stage before it are left out."""
+    found, before = [], None
+    for event in events:
+        facts = EVENT.write(event)
+        if isinstance(event, StageEvent):
+            if before == event.coordinates.P:
+                facts["coordinates"] = {key: value for key, value in facts["coordinates"].items() if key != "P"}
+            before = event.coordinates.P
+        found.append(facts)
+    return found
+
+
+def _read(listed: Sequence[dict[str, Any]]) -> tuple[Event, ...]:
+    """Read events; a stage without axes has those of the stage before it."""
+    found, before = [], None
+    for facts in listed:
+        own = facts.get("coordinates") if facts.get("mechanism") == StageEvent.mechanism else None
+        if isinstance(own, dict):
+            if "P" not in own and before is not None:
+                facts = facts | {"coordinates": own | {"P": before}}
+            before = facts["coordinates"].get("P")
+        found.append(EVENT.read(facts))
+    return tuple(found)
+
+
+EVENTS = replace(many(EVENT), read=_read, write=_write)
