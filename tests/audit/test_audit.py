@@ -141,7 +141,7 @@ def test_an_exposure_is_a_column_too():
     pair = pairs(subject, crowds(subject.domain, subject.columns)[0])[0]
     read = Evidence(*pair.tables(), subject.quiet()).read(subject.seen(pair.tables()[1], 1), 1)
     assert read.whole
-    assert np.abs(read.noise["coefficients"]).max() < 8
+    assert np.abs(read.noise["sums"]).max() < 8
 
 
 def test_corners_are_those_of_the_columns():
