@@ -86,7 +86,8 @@ class ReleaseDensity:
     def stage_sums(self, event: StageEvent, domain: Domain) -> list[list[Any]]:
         """The exact sums of each statistic of a stage."""
         table = Table.of(self.table, domain, 1)
-        sums = staged(table, event.coordinates)
+        gram = any(block.kind.symmetric and not block.kind.second_reading for block in event.blocks)
+        sums = staged(table, event.coordinates, gram=gram)
         scored = any(block.kind.second_reading for block in event.blocks)
         scores = score_products(table, event.coordinates, event.chosen, event.radii) if scored else None
         own = {block: scores.integers(block) for block in event.blocks if scores and block.kind.second_reading}

@@ -205,11 +205,11 @@ class Family(ABC):
 
     def slope(self, eta: Floats, most: float) -> Floats:
         """The derivative of the mean; where `most` bounds the mean, that from the left."""
-        return np.ones(len(eta))
+        return np.ones_like(eta)
 
     def root(self, eta: Floats, most: float) -> Floats:
         """The weight sqrt(f''/c) of a row in the Fisher information, with c the largest curvature f'' of the loss."""
-        return np.ones(len(eta))
+        return np.ones_like(eta)
 
     def residual(self, eta: Floats, y: Floats, most: float, width: float | None) -> Floats:
         """The score -f'(eta, y) of rows, a line for each predictor; bitwise the same at any place of an array."""

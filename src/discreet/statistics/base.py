@@ -174,6 +174,8 @@ class Statistic(ABC):
         Whether the first pass over the rows yields it: counts of outcomes, sums of all columns and of their squares.
     second_reading : bool
         Whether it is summed in a second pass over the rows, for half widths that were chosen after the first.
+    of_slopes : bool
+        Whether the vectors whose products a stage sums are made of u and the slopes of a model, not of residuals.
     per_person : bool
         Whether it is a sum over persons, of the clipped sums of their rows.
     partner : str
@@ -196,6 +198,7 @@ class Statistic(ABC):
     of_products: ClassVar[bool] = False
     first_reading: ClassVar[bool] = False
     second_reading: ClassVar[bool] = False
+    of_slopes: ClassVar[bool] = False
     per_person: ClassVar[bool] = False
     partner: ClassVar[str] = ""
     format_version: ClassVar[int] = 3
@@ -309,7 +312,7 @@ class Statistic(ABC):
         raise NotImplementedError
 
     def seen(self, U: Floats, e: Floats) -> Floats:
-        """The vectors x of a symmetric matrix, the sum of x x', from u and the residuals of its outcome."""
+        """The vectors x of a symmetric matrix, the sum of x x', from u and the residuals, or slopes, of its outcome."""
         return U
 
     # ---------------------------------------------------------------- losses of rows

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import CoordinateMap, RotatedBatch
+from discreet.domain.coordinates import RotatedBatch
 from discreet.domain.encoding import ONE
-from discreet.families.coordinates import ModelCoordinates
+from discreet.families.coordinates import map_of
 from discreet.per_instance.mechanisms.gaussian import worst
-from discreet.per_instance.mechanisms.parts import LossFacts, Pair, Part, own_curve, parts_of
+from discreet.per_instance.mechanisms.parts import LossFacts, Pair, Part, parts_of
 from discreet.per_instance.stream import EncodedRows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
@@ -21,10 +21,14 @@ from discreet.privacy.events.gaussian import Block
 
 
 class StageRows:
-    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows."""
+    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows.
+
+    Where a stage at a model releases its Fisher information, lines go on with k of each outcome.
+    """
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
         self._event, self._domain, self.coordinates = event, domain, event.coordinates
+        self._informed = any(block.kind.of_slopes for block in event.blocks)
         names = (*event.coordinates.axes, *event.coordinates.outcomes)
         self._places = {name: i + 1 for i, name in enumerate(names)}
 
@@ -38,13 +42,14 @@ class StageRows:
         return self.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
     def seen(self, block: Block, rows: EncodedRows) -> EncodedRows:
-        """Return the lines that a block sums: scores, or rows that are not clipped, may take the place of u."""
+        """Return the lines that a block sums: scores, k u, or rows that are not clipped, may take the place of u."""
         rotated = self.rotated(rows)
-        if not block.kind.second_reading:
+        if not is_seen(block):
             return rotated
-        U, e = self.indices(block.rows), self.indices(block.columns)
+        U, e = self.indices(block.rows), np.array(self.indices(block.columns))
+        factors = e + len(self.coordinates.outcomes) if block.kind.of_slopes else e
         Z = rotated.Z.copy()
-        Z[:, U] = block.kind.seen(rotated.Z[:, U], rotated.Z[:, e])
+        Z[:, U] = block.kind.seen(rotated.Z[:, U], rotated.Z[:, factors])
         return EncodedRows(Z)
 
     def rotated(self, rows: EncodedRows) -> EncodedRows:
@@ -54,7 +59,9 @@ class StageRows:
             found, widths = self._rotate(rows.Z), self.coordinates.widths
             starts = np.cumsum([0, *map(len, widths)])[:-1]
             chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
-            return EncodedRows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
+            k = found.both[len(found.E) + len(found.U) :]
+            lines = np.vstack([found.U, chosen, k]) * (rows.present / ONE)
+            return EncodedRows(np.vstack([rows.present, lines]).T)
 
         return rows.once((id(self._event), "rotated"), work)
 
@@ -64,23 +71,26 @@ class StageRows:
         return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
     def _rotate(self, Z: Floats) -> RotatedBatch:
-        return CoordinateMap(self.coordinates, self._domain, len(Z)).rotate(Z * ONE)
+        return map_of(self.coordinates, self._domain, len(Z), information=self._informed).rotate(Z * ONE)
+
+
+def is_seen(block: Block) -> bool:
+    """Whether other vectors than u take its place in a block of a stage."""
+    return block.kind.second_reading or block.kind.of_slopes
 
 
 @parts_of(StageEvent)
 def _stage(event: StageEvent, facts: LossFacts) -> list[Part]:
     """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
-    if isinstance(event.coordinates, ModelCoordinates):
-        return own_curve(event, facts)
     places = StageRows(event, facts.domain)
     if not facts.replaces or facts.pair is not None:
         return [_part(block, event, places, facts.pair) for block in event.blocks]
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: EncodedRows) -> Floats:
-        second = [block for block in event.blocks if block.kind.second_reading]
-        total = worst([block for block in event.blocks if block not in second], places, places.rotated(rows))
-        for block in second:
+        seen = [block for block in event.blocks if is_seen(block)]
+        total = worst([block for block in event.blocks if block not in seen], places, places.rotated(rows))
+        for block in seen:
             total += worst([block], places, places.seen(block, rows))
         return np.minimum(total, event.mu**2)
 
