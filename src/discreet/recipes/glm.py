@@ -149,7 +149,8 @@ class Glm(StagedRecipe):
         spending = Spending(self.facts)
         start = yield from self.start(spending)
         last = self.shares["last"]
-        mu = math.sqrt(max(spending.left() ** 2 - last * self.facts.mu**2, 0.0) / budget.SCORING_STEPS)
+        left = spending.left() ** 2
+        mu = math.sqrt((left - min(last * self.facts.mu**2, budget.MOST_AT_MODEL * left)) / budget.SCORING_STEPS)
         plain: Coordinates = start.frame.coordinates
         scoring, most = start.scoring, self._most(start)
         for k in range(budget.SCORING_STEPS):
