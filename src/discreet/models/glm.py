@@ -1,4 +1,4 @@
-"""DPLogisticRegression, DPLinearSVC and DPPoissonRegression: classes and counts by objective perturbation."""
+"""DPLogisticRegression, DPLinearSVC and DPPoissonRegression: classes and counts by noisy scoring steps."""
 
 from __future__ import annotations
 
@@ -23,10 +23,16 @@ from discreet.privacy.guarantee import Guarantee
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
-    """Logistic regression by objective perturbation, with a proven guarantee.
+    """Logistic regression by noisy Fisher scoring, with a proven guarantee.
 
-    theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
-    classes or more there is one such problem for each class against the others, and one promise for all of them.
+    The log odds of the second class are linear, x'theta. With three classes or more the model is multinomial: the
+    probability of a class is in proportion to e^(x'theta) of that class, and one release is for all of them. Eight
+    steps release the score sum_i x_i (y_i - p_i) at the model so far, with Gaussian noise, in private coordinates; the
+    estimate takes all of them together.
+
+    A choice of `penalty`, `alpha`, `adaptive` or `noise`, or ``stages=1``, takes objective perturbation in one stage:
+    theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise, for each of three
+    or more classes against the others.
 
     Parameters
     ----------
@@ -49,7 +55,9 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
     several: ClassVar[Link | None] = MULTINOMIAL.link
 
     def predict_proba(self, X: Any, *, clip: bool = True) -> Floats:
-        """Return the probability of each class; for more than two, each against the others, scaled to add up to 1.
+        """Return the probability of each class; they add up to 1.
+
+        In one stage, those of more than two classes are of each against the others, scaled.
 
         Parameters
         ----------
@@ -70,10 +78,14 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPLinearSVC(PrivateCoordinatesModel, PerturbedClassifier):
-    """Linear support-vector machine by objective perturbation, with a proven guarantee.
+    """Linear support-vector machine by noisy gradient steps, with a proven guarantee.
 
     The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
-    above it.
+    above it. Eight steps release the sum of its gradients at the model so far, with Gaussian noise, in private
+    coordinates; the estimate takes all of them together. Three classes or more have a predictor each, against the
+    others, from one release.
+
+    A choice of `penalty`, `alpha`, `adaptive` or `noise`, or ``stages=1``, takes objective perturbation in one stage.
 
     Parameters
     ----------
@@ -82,7 +94,8 @@ class DPLinearSVC(PrivateCoordinatesModel, PerturbedClassifier):
     {stages}
     {classes}
     width : float
-        w. The smaller, the nearer to the hinge, and the larger the penalty that privacy needs: in proportion to 1/w.
+        w. The smaller, the nearer to the hinge. In one stage, the penalty that privacy needs grows in proportion to
+        1/w.
 
     Examples
     --------
@@ -107,11 +120,16 @@ class DPLinearSVC(PrivateCoordinatesModel, PerturbedClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
-    """Poisson regression by objective perturbation, with a proven guarantee.
+    """Poisson regression by noisy Fisher scoring, with a proven guarantee.
 
-    theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
-    upper bound Y of the outcome, so rates above Y are not modelled: the loss goes on linearly there. The noise is in
-    proportion to Y: choose it no larger than needed.
+    The logarithm of the expected count is linear, x'theta. Noisy counts of the outcome tell its size first, so that a
+    wide upper bound costs little; rates above a bound that few counts exceed are not modelled. Eight steps release the
+    score sum_i x_i (y_i - e^(x_i'theta)) at the model so far, residuals clipped, with Gaussian noise, in private
+    coordinates; the estimate takes all of them together.
+
+    A choice of `penalty`, `alpha`, `adaptive` or `noise`, or ``stages=1``, takes objective perturbation in one stage:
+    theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. That noise is in proportion
+    to the upper bound Y of the outcome: choose it no larger than needed.
 
     Parameters
     ----------

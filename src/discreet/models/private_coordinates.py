@@ -24,15 +24,15 @@ from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
 
 _STAGES = """stages : int or "auto"
-        1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
-        3 their products, too: the model is then fitted in coordinates in which the table is round, which takes much
-        less noise where bounds are wide. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a
-        ball (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours
-        without `rows`.
+        2 releases first where the columns lie, and 3 their products, too: scoring steps are then taken in coordinates
+        that whiten the columns, which takes much less noise where bounds are wide. 1 minimises a perturbed objective,
+        for the columns as declared. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
+        (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours without
+        `rows`.
     covariance : {"auto", "robust", "classical"}
-        What standard errors hold for, which a last release of 12 % of mu^2 tells where there are stages: "robust", the
-        default, for any variance around the model; "classical" for the variances that the model implies, with less
-        noise."""
+        Which variances standard errors allow for; a last release, 20 % of mu^2 or 45 % for counts, tells them where
+        there are stages. "robust", the default: any variance around the model; "classical": those that the model
+        implies, with less noise."""
 
 _ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
 _NEEDS = "Stages need rows that can be read again, so no stream, a feature, and bounds of its own for a count."

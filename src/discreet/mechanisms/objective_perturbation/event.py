@@ -61,7 +61,7 @@ class ObjectiveEvent(Event):
     penalty is lambda |theta|^2/2 alone and theta is not constrained: then the loss of a row under squared loss has a
     closed form; the promise does not depend on it. Where rows are rotated, into `coordinates`, theta is that of u,
     whose norm is at most B, and the loss of a row is w^2 f(u'theta/w) with its weight w <= 1 (``docs/mathematics``,
-    13.1).
+    7.11).
     """
 
     loss: Loss
