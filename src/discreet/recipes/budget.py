@@ -71,15 +71,15 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows these shares are raised at the cost of the steps: to the first number over n mu, at most to the
 second."""
 
-LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.2, "log": 0.45}
+LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.3, "log": 0.5}
 """Share of the promise for the last stage, at the model."""
 
 MOST_AT_MODEL = 0.65
 """The most that the last stage has of what the first releases leave, where few rows raise their shares."""
 
 SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
-    "logit": {"information": 0.3, "cross": 0.45, ScoreProducts.name: 0.25},
-    "log": {"counts": 0.04, "information": 0.33, "cross": 0.43, ScoreProducts.name: 0.2},
+    "logit": {"information": 0.5, "cross": 0.25, ScoreProducts.name: 0.25},
+    "log": {"counts": 0.04, "information": 0.5, "cross": 0.26, ScoreProducts.name: 0.2},
 }
 """Shares within the last stage. Classical standard errors need no score products."""
 

@@ -54,6 +54,9 @@ MOST_STAGES = 3
 _RAREST = 0.01
 """The smallest share of a class that is assumed before the first step."""
 
+_FEW = 6.0
+"""Below this value of n mu/q^1.5 no standard error is likely, and all goes to the steps."""
+
 _DOUBT = 0.1
 """The prior variance of the constant, besides that of the noise in the share of a class."""
 
@@ -131,16 +134,19 @@ class Glm(StagedRecipe):
     stages : {2, 3, "auto"}
         Whether products of columns are released before the model; "auto" decides by the number of rows.
     covariance : {"auto", "robust", "classical"}
-        Whether standard errors hold where the model does not describe the variances. "auto" has none of classes where
-        the table is wide.
+        Whether standard errors hold where the model does not describe the variances. "auto" has none where rows are
+        few, nor of classes where the table is wide.
     rules : int
         The version of the rules; see `recipes.rules`.
+    errors : bool, optional
+        Whether a listed release has standard errors; by default the number of rows decides.
     """
 
     model: Model
     stages: Stages = "auto"
     covariance: Covariance = "auto"
     rules: int = NEWEST
+    errors: bool | None = None
 
     name: ClassVar[str] = "scoring steps"
 
@@ -148,7 +154,7 @@ class Glm(StagedRecipe):
         """Find the coordinates, take the steps, and release the statistics of standard errors at their model."""
         spending = Spending(self.facts)
         start = yield from self.start(spending)
-        last = self.shares["last"]
+        last = self._last(start.rows)
         left = spending.left() ** 2
         mu = math.sqrt((left - min(last * self.facts.mu**2, budget.MOST_AT_MODEL * left)) / budget.SCORING_STEPS)
         plain: Coordinates = start.frame.coordinates
@@ -259,23 +265,25 @@ class Glm(StagedRecipe):
         return 1.0 if start.scale is None else start.scale.most
 
     @property
-    def shares(self) -> dict[str, float]:
-        """The shares of the promise's mu^2 but those of the steps, which have the rest."""
+    def _sure(self) -> bool:
+        """Whether the model has standard errors, given rows enough."""
         own = self.model
         sure = own.family.staged and len(own.outcomes) == 1
-        sure = sure and (own.family.sized or self.covariance != "auto" or not is_wide(len(own.design)))
-        return {
-            "counts": budget.COUNTS if own.family.sized else 0.0,
-            "columns": budget.MODEL_COLUMNS,
-            "products": budget.MODEL_PRODUCTS,
-            "last": budget.LAST_AT_MODEL[own.link] if sure else 0.0,
-        }
+        return sure and (own.family.sized or self.covariance != "auto" or not is_wide(len(own.design)))
+
+    def _last(self, n: float) -> float:
+        """Return the share of the last stage: none where no standard error is likely, unless they are asked for."""
+        likely = self.errors if self.errors is not None else n * self._mu >= _FEW * len(self.model.design) ** 1.5
+        return budget.LAST_AT_MODEL[self.model.link] if self._sure and (likely or self.covariance != "auto") else 0.0
 
     def _raised(self, n_mu: float) -> dict[str, float]:
-        """Return the shares for this n mu: with few rows, those of the first releases are larger."""
-        own, raised = self.shares, budget.RAISED
-        return own | {
-            name: max(own[name], min(few / n_mu, most)) for name, (few, most) in raised.items() if own[name] > 0
+        """Return the shares of the first releases for this n mu: with few rows they are larger."""
+        shares = {"columns": budget.MODEL_COLUMNS, "products": budget.MODEL_PRODUCTS}
+        shares |= {"counts": budget.COUNTS} if self.model.family.sized else {}
+        return {
+            name: max(share, min(few / n_mu, most))
+            for name, share in shares.items()
+            for few, most in [budget.RAISED[name]]
         }
 
     def _number(self, n: float) -> int:
@@ -295,7 +303,7 @@ class Glm(StagedRecipe):
         if not own.family.staged or len(own.outcomes) > 1:
             return ""
         size = len(model_design(facts.domain, own.design)[0])
-        if self.shares["last"] == 0:
+        if not self._sure:
             return no_errors(size)
         if facts.rows is None:
             return ""
@@ -326,7 +334,8 @@ class Glm(StagedRecipe):
         robust = any(block.statistic == ScoreProducts.name for event in at for block in event.blocks)
         told: Covariance = "auto" if not at else "robust" if robust else "classical"
         count = (3 if products else 2) if self.stages == "auto" else self.stages
-        return replace(self, stages=count, covariance=told if self.covariance == "auto" else self.covariance)
+        covariance = told if self.covariance == "auto" else self.covariance
+        return replace(self, stages=count, covariance=covariance, errors=bool(at))
 
 
 def _after(scoring: Scoring, stage: ReleasedStage) -> Scoring:
