@@ -30,9 +30,9 @@ _STAGES = """stages : int or "auto"
         (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours without
         `rows`.
     covariance : {"auto", "robust", "classical"}
-        Which variances standard errors allow for; a last release, 20 % of mu^2 or 45 % for counts, tells them where
-        there are stages. "robust", the default: any variance around the model; "classical": those that the model
-        implies, with less noise."""
+        Which variances standard errors allow for; a last release, 30 % of mu^2 or 50 % for counts, tells them where
+        there are stages. "robust": any variance around the model; "classical": those that the model implies, with less
+        noise. "auto" takes "robust", and no standard errors where rows are few or the table is wide."""
 
 _ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
 _NEEDS = "Stages need rows that can be read again, so no stream, a feature, and bounds of its own for a count."
