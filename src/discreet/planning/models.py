@@ -18,6 +18,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Domain, Numeric
+from discreet.domain.unit import ROWS, Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
@@ -27,7 +28,7 @@ from discreet.planning.base import Plan
 from discreet.planning.documents import MODEL_PLAN
 from discreet.planning.facts import R_SQUARED, PlanFacts, facts, level_shares
 from discreet.planning.population import population
-from discreet.planning.simulation import SimulatedPromise
+from discreet.planning.simulation import SimulatedPromise, row_epsilon
 from discreet.planning.untold import NOT_TOLD, needed, not_told
 from discreet.recipes.glm_geometry import is_wide
 from discreet.recipes.outlook import no_errors, unlikely
@@ -70,6 +71,8 @@ class ModelPlan(Plan):
         The number of simulated tables.
     needs : tuple of tuples of str
         For each of the names, the guesses that nobody made and that its standard error depends on: it is NaN then.
+    unit : Unit
+        The unit of privacy. Rows are taken to have the largest weight.
     """
 
     method: str
@@ -80,6 +83,7 @@ class ModelPlan(Plan):
     expected: tuple[ExpectedAccuracy, ...]
     draws: int
     needs: tuple[tuple[str, ...], ...] = ()
+    unit: Unit = ROWS
 
     @property
     def best(self) -> str:
@@ -102,7 +106,11 @@ class ModelPlan(Plan):
             rows.append((f"{found.epsilon:g}", number(found.excess), f"{100 * gain:.0f} %", given))
         return Summary(
             title=f"A plan for {self.target} by {self.method}",
-            facts=(("Rows", f"about {self.rows:,}"), ("Delta", f"{self.promise.delta:.3g}")),
+            facts=(
+                ("Rows", f"about {self.rows:,}"),
+                ("Delta", f"{self.promise.delta:.3g}"),
+                *(() if self.unit.plain else (("Protected", self.unit.short),)),
+            ),
             columns=("epsilon", "excess loss", "of what can be explained", "intervals"),
             rows=tuple(rows),
             notes=(
@@ -121,7 +129,7 @@ class ModelPlan(Plan):
             return [f"{self.method} gives no intervals, whatever epsilon is."]
         if family.classes and is_wide(size):
             return [no_errors(size)]
-        if word := unlikely(size, self.rows, max(lacking), self.promise.delta, linear=False):
+        if word := unlikely(size, self.rows, max(lacking), self.promise.delta, self.unit.most, linear=False):
             return [word]
         where = "at any of these epsilons" if len(lacking) == len(self.expected) else f"up to epsilon {max(lacking):g}"
         return [f"No interval is likely {where}: most fits to made-up tables gave none, for the noise is too large."]
@@ -201,6 +209,7 @@ def plan_model(
     of the count. For a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; for a count, its mean.
     """
     refuse_unit(model(), domain)
+    unit, domain = domain.unit, domain.of_rows()
     column, guesses = domain.columns.get(target), dict(about or {})
     own = guesses.pop(target, {})
     if not model.family.classes:
@@ -221,9 +230,10 @@ def plan_model(
     with as_progress(progress, "simulating") as report:
         for i, epsilon in enumerate(epsilons):
             seeds = [np.random.default_rng([random_state, draw]) for draw in range(draws)]
-            found.append(_masked(people.expected(epsilon, promise, seeds), needs))
+            accuracy = people.expected(row_epsilon(epsilon, promise.delta, unit.most), promise, seeds)
+            found.append(_masked(replace(accuracy, epsilon=epsilon), needs))
             report((i + 1) / len(epsilons))
-    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, needs)
+    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, needs, unit)
 
 
 def _untold(known: PlanFacts, what: str, own: Mapping[str, Any]) -> Iterator[str]:
