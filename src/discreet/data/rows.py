@@ -71,7 +71,7 @@ class Rows:
         width, total = len(self.design) + 1, self._source.total
         self._first: ReadingProgress | None = ReadingProgress(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
-        self._digest = Digest(width + 2)  # rotated rows also have a weight and an offset
+        self._digest = Digest(width)
         self._seen: tuple[int, int] | None = None
         if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
             self._kept = self._read_all()

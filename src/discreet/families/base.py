@@ -132,10 +132,6 @@ class Family(ABC):
         Whether statistics at a fitted model are released: its Fisher information and score products.
     sized : bool
         Whether the size of outcomes is released before the model, and noise is in units of it.
-    stepped : bool
-        Whether the statistics at a fitted model lead to a better one, by one Newton step.
-    led : bool
-        Whether a least-squares fit of the outcome gives a first guess of the model.
     exposed : bool
         Whether the logarithm of an exposure may be added to the predictor.
     cornered : bool
@@ -154,8 +150,6 @@ class Family(ABC):
     largest: ClassVar[float | None] = None
     staged: ClassVar[bool] = False
     sized: ClassVar[bool] = False
-    stepped: ClassVar[bool] = False
-    led: ClassVar[bool] = False
     exposed: ClassVar[bool] = False
     cornered: ClassVar[bool] = False
     joint: ClassVar[bool] = False

@@ -63,7 +63,6 @@ class LogisticFamily(ClassFamily):
     losses = (Logistic,)
     largest = 1.0
     staged = True
-    led = True
 
     def loss(self, most: float = 1.0) -> Logistic:
         """The logistic loss."""

@@ -73,7 +73,6 @@ class PoissonFamily(Family):
     example = (0, 4)
     staged = True
     sized = True
-    stepped = True
     exposed = True
 
     def loss(self, most: float = 1.0) -> Poisson:

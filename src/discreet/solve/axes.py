@@ -65,21 +65,6 @@ def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: flo
     return Axes(P, float(d))
 
 
-def softened(axes: Axes, *, constant: bool) -> Axes:
-    """Return axes along the columns scaled by the root of the factor to variance 1: rare levels are stretched less.
-
-    Examples
-    --------
-    >>> softened(Axes(np.diag([1.0, 4.0, 100.0]), 2.0), constant=True)
-    Axes(P=array([[ 1.,  0.,  0.],
-           [ 0.,  2.,  0.],
-           [ 0.,  0., 10.]]), known=0.26)
-    """
-    root = np.sqrt(np.diag(axes.P))
-    root[0] = 1.0 if constant else root[0]
-    return Axes(axes.P / root, float(np.sum(1 / root[int(constant) :] ** 2)))
-
-
 def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float = 0.0) -> Axes:
     """Return the next axes, whitened by noisy U'U in the last ones where the release knows the directions.
 

@@ -127,14 +127,12 @@ class _FilterStage:
     clipped: float
 
     @classmethod
-    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float, energy: float | None) -> _FilterStage:
+    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float) -> _FilterStage:
         own = stage.event.coordinates
         j = own.outcomes.index(outcome)
         b = stage.event.widths[j]
         T = base @ own.P.floats
         grams = _denoised(stage.gram, stage.sd("gram"))
-        if energy is None:
-            energy = float(stage.squares[j]) / n
         return cls(
             T=T,
             back=_inverse(T),
@@ -142,7 +140,7 @@ class _FilterStage:
             grams=grams,
             c=stage.cross[:, j],
             scale=own.radius / b,
-            energy=min(max(energy, _LEAST_ENERGY), 1.0),
+            energy=min(max(float(stage.squares[j]) / n, _LEAST_ENERGY), 1.0),
             left_over=_left_over(stage.gram, grams[0], stage.sd("gram")),
             noise=stage.sd("cross"),
             clipped=_clipped(stage, outcome, stage.event.chosen[j]),
@@ -164,14 +162,12 @@ def joint(
     size: float,
     *,
     constant: bool,
-    energy: float | None = None,
     doubt: float = 1.0,
 ) -> Joint:
     """Return the posterior of one outcome's coefficients.
 
     `size`: about the mean of |z|^2 in the first stage, the constant apart.
     `constant`: whether the design begins with the constant.
-    `energy`: the mean of e^2, where no stage released it.
     `doubt`: factor on the covariances before the last of three or more stages: short radii and narrow clipping bias
     all earlier stages alike.
     """
@@ -179,7 +175,7 @@ def joint(
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     with one_thread():  # many products of small matrices
         base = _inverse(P)
-        facts = [_FilterStage.of(stage, outcome, base, n, energy) for stage in stages]
+        facts = [_FilterStage.of(stage, outcome, base, n) for stage in stages]
         spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
         grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
         laws = begun = _begun(P.shape[1], hypotheses, grid, constant=constant)

@@ -34,16 +34,12 @@ _ENOUGH = 64
 
 @dataclass(frozen=True)
 class Task:
-    """One objective to minimise: the outcome of a row, the penalty, the noise, and a bound on |theta|.
-
-    A quadratic penalty may have a centre other than 0.
-    """
+    """One objective to minimise: the outcome of a row, the penalty, the noise, and a bound on |theta|."""
 
     label: Callable[[Floats], Floats]
     penalty: WeightedPenalty
     event: ObjectiveEvent
     radius: float | None = None
-    centre: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -88,9 +84,6 @@ def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
     event, penalty = task.event, task.penalty
     d = len(rows.design)
     b, error = _noise(event, d, entropy)
-    if task.centre is not None:
-        drawn = penalty.quadratic * task.centre
-        b, error = b - drawn, error + 2.0**-48 * float(np.linalg.norm(drawn))
     error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
     if not error <= event.tolerance / 8:
         raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
