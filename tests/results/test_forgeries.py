@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from discreet import (
     AdaSSP,
     Domain,
     DPLinearRegression,
+    DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegression,
     NoisySGD,
@@ -163,7 +165,10 @@ MAKERS = {
     "output": lambda: array_model(OutputPerturbation, shape="fisher"),
     "batches": lambda: array_model(NoisySGD, steps=3),
     "adaptive": lambda: array_model(DPLogisticRegression, adaptive=True),
-    "classes": lambda: array_model(DPLogisticRegression, classes=[0, 1, 2]),
+    "classes": lambda: array_model(DPLogisticRegression, classes=[0, 1, 2], stages=1),
+    "scored": lambda: array_model(DPLogisticRegression),
+    "hinge": lambda: array_model(DPLinearSVC),
+    "rates": lambda: array_model(DPPoissonRegression),
     "Poisson": lambda: array_model(DPPoissonRegression, stages=1),
     "public": lambda: array_model(ReuseCov, association="projection", neighbors="replace-one"),
 }
@@ -195,8 +200,11 @@ def no_counts_of_stages(body):
 
 
 def turn_an_axis(body):
-    own = body["certificate"]["events"][-1]["coordinates"]["P"]["integers"]
-    own[1] = [q + 1_000_000 for q in own[1]]
+    """The axes are those of the stage before, which are written once."""
+    *_, norms, last = body["certificate"]["events"]
+    assert "P" not in last["coordinates"]
+    own = last["coordinates"]["P"] = json.loads(json.dumps(norms["coordinates"]["P"]))
+    own["integers"][1] = [q + 1_000_000 for q in own["integers"][1]]
 
 
 def another_model_so_far(body):
@@ -363,10 +371,114 @@ def other_classes(body):
 
 
 def a_wider_label(body):
-    body["certificate"]["domain"]["columns"]["y"]["high"] = 9
+    body["certificate"]["domain"]["columns"]["y"]["levels"] += [3]
 
+
+# -------------------------------------------------------------------- forged steps
+
+
+def steps(body):
+    """The places of the events at a model."""
+    events = body["certificate"]["events"]
+    return [place for place, event in enumerate(events) if "link" in event.get("coordinates", ())]
+
+
+def named(name):
+    def rename(forge):
+        forge.__name__ = name
+        return forge
+
+    return rename
+
+
+def another_theta(k):
+    @named(f"another theta of step {k}")
+    def forge(body):
+        own = body["certificate"]["events"][steps(body)[k]]["coordinates"]["theta"]["integers"]
+        own[0] = [q + abs(q) // 1000 + 1000 for q in own[0]]
+
+    return forge
+
+
+def another_score(k):
+    @named(f"another score of step {k}")
+    def forge(body):
+        before = body["certificate"]["events"][: steps(body)[k]]
+        own = body["values"][sum(len(event["blocks"]) for event in before)][0]["integers"]
+        own[-1] = str(int(own[-1]) + max(abs(int(q)) for q in own))
+
+    return forge
+
+
+def less(sd):
+    """Less noise, of about the same size: that of the grid of values follows from the power of two."""
+    return max(0.99 * sd, 2.0 ** math.floor(math.log2(sd)) + 1e-4 * sd)
+
+
+def another_sd(k):
+    """The sd of one step, with the mu that follows from it."""
+
+    @named(f"another sd of step {k}")
+    def forge(body):
+        event = body["certificate"]["events"][steps(body)[k]]
+        sd, event["blocks"][0]["sd"] = event["blocks"][0]["sd"], less(event["blocks"][0]["sd"])
+        event["mu"] *= sd / event["blocks"][0]["sd"]
+
+    return forge
+
+
+def less_noise(k):
+    @named(f"less noise of step {k}")
+    def forge(body):
+        block = body["certificate"]["events"][steps(body)[k]]["blocks"][0]
+        block["sd"] = less(block["sd"])
+
+    return forge
+
+
+def lose_a_step(k):
+    @named(f"lose step {k}")
+    def forge(body):
+        events, place = body["certificate"]["events"], steps(body)[k]
+        first = sum(len(event["blocks"]) for event in events[:place])
+        del body["values"][first : first + len(events[place]["blocks"])]
+        del events[place]
+
+    return forge
+
+
+def another_corner(body):
+    for place in steps(body):
+        body["certificate"]["events"][place]["coordinates"]["width"] *= 1.1
+
+
+def other_coefficients(body):
+    body["coef"] = [[1.1 * value for value in own] for own in body["coef"]]
+
+
+def narrower_residuals(body):
+    """Residuals were clipped to less, so the noise was smaller in their unit, it says."""
+    own = body["certificate"]["events"][steps(body)[0]]["coordinates"]
+    own["widths"] = [[0.9 * width for width in widths] for widths in own["widths"]]
+
+
+FOLLOWS = "the coordinates of the model do not follow from what was released before it"
+SCORED = ("scored", "hinge", "rates")
+STEPS = [
+    *((name, another_theta(k), FOLLOWS) for name in SCORED for k in (0, 4, -1)),
+    *((name, another_score(k), FOLLOWS) for name in SCORED for k in (0, 3, 6)),
+    ("hinge", another_score(-1), "the coefficients do not follow from the released values"),
+    *((name, another_sd(k), "does not follow from the shares") for name in SCORED for k in (0, 6)),
+    *((name, less_noise(k), "noise on U'e of a stage") for name in SCORED for k in (0, 7)),
+    *((name, lose_a_step(k), "stages use all that is promised") for name in SCORED for k in (0, 5)),
+    *((name, lose_a_step(-1), "stages use all that is promised") for name in SCORED),
+    *((name, other_coefficients, "the coefficients do not follow") for name in SCORED),
+    *((name, narrower_residuals, FOLLOWS) for name in SCORED),
+    ("hinge", another_corner, FOLLOWS),
+]
 
 FORGERIES = [
+    *((name, "release", forge, why) for name, forge, why in STEPS),
     ("narrowed", "results", another_method, "does not know the method 'SecretSauce'"),
     ("narrowed", "release", empty_blocks, "an event lists no statistic"),
     ("narrowed", "results", no_events, "lists nothing that was computed from data"),
@@ -490,19 +602,16 @@ def test_figures_that_follow_from_others_do(name, forge, honest, run, tmp_path):
     assert "contradicts itself" in ran.err
 
 
-@pytest.mark.parametrize("name", ["logistic", "counts"])
-def test_coefficients_follow_from_the_released_model_without_standard_errors(name, run, tmp_path):
+@pytest.mark.parametrize("name", ["two classes", "support vectors", "counts", "logistic", "Poisson"])
+def test_coefficients_follow_from_the_scores_with_or_without_standard_errors(name, run, tmp_path):
     body = bodies(name)["release"]
-    assert "not available" in body["inference"]
-    for twice in (False, True):
-        theta = body["certificate"]["events"][-1]["coordinates"]["theta"]
-        forged = [[2 * q for q in own] for own in theta["integers"]] if twice else theta["integers"]
-        written = json.loads(json.dumps(body))
-        written["certificate"]["events"][-1]["coordinates"]["theta"]["integers"] = forged
+    for times in (1.0, 2.0):
+        written = body | {"coef": [[times * value for value in own] for own in body["coef"]]}
         (tmp_path / "forged.json").write_text(json.dumps(written | {"sha256": digest(written)}))
-        ran = run("check", "forged.json")
-        assert ran.code == int(twice)
-        assert ("the coefficients do not follow from the released values" in ran.out) == twice
+        found = json.loads(run("check", "forged.json", "--json").out)
+        wrong = " ".join(finding["detail"] for finding in found["findings"] if not finding["ok"])
+        assert found["ok"] == (times == 1.0)
+        assert ("the coefficients do not follow from the released values" in wrong) == (times == 2.0)
 
 
 def test_a_huge_cost_is_told_and_not_an_error(honest, run, tmp_path):

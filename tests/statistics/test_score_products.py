@@ -15,8 +15,8 @@ from discreet.data.stages import score_products
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp, sensitivity
-from discreet.privacy.events.coordinates import StageEvent
 from discreet.recipes.budget import MOST_STAGES
+from discreet.released.certificate import Certificate
 from discreet.results.saved import check_saved, load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
@@ -196,7 +196,7 @@ def lost(body):
 
 def lost_with_its_cost(body):
     stage = lost(body)
-    event = StageEvent.from_dict(stage)
+    event = Certificate.from_dict(body["certificate"]).events[-1]
     stage["mu"] = sensitivity.mu(event.blocks, event.coordinates, "add-remove")
 
 
