@@ -98,6 +98,7 @@ class PrivateCoordinatesModel(PerturbedModel):
         if not self._is_staged(table, design, outcome):
             refuse_robust(self.covariance)
             return super()._fit_rows(table, spec)
+        table.reader.refuse_models()
         with as_progress(table.progress) as report:
             shared = replace(table, progress=_JoinedProgress(report))
             own, session = self._model(domain, design, outcome), self._session(spec.promise)

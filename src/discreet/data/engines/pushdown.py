@@ -81,6 +81,13 @@ class PushdownSource(Remote):
         transaction.check(domain)
         self.domain, self._transaction, self._checked = domain, transaction, False
 
+    def refuse_models(self) -> None:
+        """Refuse models of classes and counts: the database is not asked for their residuals."""
+        raise ParameterError(
+            "With pushdown the database sums up rows for linear models. Models of classes and counts need rows that "
+            "are read here. Remedy: leave out pushdown."
+        )
+
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
         """Return the sums of a pass."""
         if not self._checked:
@@ -91,10 +98,11 @@ class PushdownSource(Remote):
             return run.moments(what)
         if isinstance(what, FirstPass):
             return run.first_pass(what)
-        plain = not isinstance(getattr(what, "coordinates", None), ModelCoordinates)
-        if isinstance(what, StagePass) and plain:
+        if isinstance(getattr(what, "coordinates", None), ModelCoordinates):
+            self.refuse_models()
+        if isinstance(what, StagePass):
             return run.stage(what.coordinates, gram=what.gram)
-        if isinstance(what, ScoreProductPass) and plain:
+        if isinstance(what, ScoreProductPass):
             return run.score_products(what.coordinates)
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
 

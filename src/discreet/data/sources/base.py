@@ -49,6 +49,10 @@ class Source(ABC):
     ordered: bool = True
     names: Sequence[str] = ()
 
+    def refuse_models(self) -> None:
+        """Refuse sums of residuals of models of classes and counts, where these cannot be computed."""
+        return
+
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
         """Return independent parts, each an iterable of batches of at most `rows` rows."""
