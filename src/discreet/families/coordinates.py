@@ -116,9 +116,12 @@ class ModelCoordinates(Coordinates):
         return min(own, 1 + 1 / least + len(names) * 2.0**-LATTICE_BITS)
 
     def check(self, domain: Domain) -> None:
-        """Check the columns, and refuse an exposure whose bounds are not above 0."""
+        """Check the columns; refuse an exposure whose bounds are not above 0, and classes that may be 1 together."""
         super().check(domain)
         check_exposure(self.exposure, domain)
+        columns = {domain.column_of[name] for name in self.outcomes}
+        if self.family.joint and not (len(columns) == 1 and domain.columns[columns.pop()].levels):
+            raise DomainError("Classes that exclude each other are levels of one category.")
 
     @property
     def largest_slope(self) -> float:

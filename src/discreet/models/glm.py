@@ -66,7 +66,8 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
         clip : bool
             Whether columns are clipped to their declared bounds, as they were in `fit`.
         """
-        found = FAMILIES[self.results_.link].probabilities(self._predictor(X, clip=clip))
+        eta = self._predictor(X, clip=clip)
+        found = FAMILIES[self.results_.link].probabilities(eta)
         assert found is not None
         return found
 

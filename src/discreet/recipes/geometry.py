@@ -311,7 +311,7 @@ def mean_alone(design: Sequence[str]) -> Axes:
 def is_close(own: Coordinates, expected: Coordinates) -> bool:
     """Whether coordinates agree up to rounding errors and rotation of the axes."""
     shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.row_norms, *c.widths)]) for c in (own, expected)]
-    models = [(type(c), getattr(c, "link", None), getattr(c, "exposure", None)) for c in (own, expected)]
+    models = [(type(c), *(getattr(c, name, None) for name in ("link", "exposure", "width"))) for c in (own, expected)]
     if shapes[0] != shapes[1] or models[0] != models[1]:
         return False
     (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))

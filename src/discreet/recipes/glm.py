@@ -186,7 +186,7 @@ class Glm(StagedRecipe):
             at_mean, doubt = yield from self._class_shares(spending, n)
         axes = yield from column_axes(spending, own.design, n, spending.share(shares["columns"]))
         gaps = rare_gaps(axes, level_places(facts.domain, own.design)) if own.constant else None
-        geometry = ModelGeometry(own.design, n, mu, axes, facts.domain.most, gaps)
+        geometry = ModelGeometry(own.design, n, mu, axes, facts.domain.most, gaps, self._rules)
         stage = norms = None
         if self._number(n) == 3:
             stage = yield from spending.stage(geometry.first(), {"gram": 1.0}, spending.share(shares["products"]))
