@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from experiments.uci import Floats
 
@@ -141,3 +142,14 @@ def choices(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     X = features(n, rng)
     eta = CHOICES[0] + X @ np.array(CHOICES[1:])
     return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+
+
+_FOUR = np.random.default_rng(0).standard_normal((7, 4))
+"""Intercepts and slopes of the four predictors of `four_classes`, for a strength of 1."""
+
+
+def four_classes(strength: float, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.intp]]:
+    """Six standard normal columns, and one of four classes whose coefficients have that standard deviation."""
+    X = rng.standard_normal((n, 6))
+    eta = strength * (_FOUR[0] + X @ _FOUR[1:])
+    return X, np.argmax(eta + rng.gumbel(size=(n, 4)), axis=1)
