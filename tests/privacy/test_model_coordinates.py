@@ -1,8 +1,8 @@
-"""Stages at a generalised linear model, and weighted objectives: functions of the row, and within what is stated."""
+"""Steps and stages at a generalised linear model, and weighted objectives: functions of the row, and within bounds."""
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from tables import encode
 
-from discreet import Domain
+from discreet import Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.data.reading import Table
-from discreet.data.rotated import RotatedRows
 from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
@@ -22,23 +21,26 @@ from discreet.errors import FileFormatError, ParameterError
 from discreet.families import Logistic, Loss, Poisson, SmoothHinge
 from discreet.families.coordinates import ModelCoordinateMap, ModelCoordinates, coordinates_from_dict
 from discreet.privacy import accounting, sensitivity
-from discreet.privacy.events.coordinates import stage_block
+from discreet.privacy.events.coordinates import StageEvent, stage_block
+from discreet.recipes.budget import SCORING_STEPS
 
 NEIGHBORS = ("add-remove", "replace-one")
 KINDS = ("information", "cross", "meat")
 MOST = 6.0
-LINKS = {"logit": (0, 1), "log": (0, 20)}
+LINKS = {"logit": (0, 1), "log": (0, 20), "sign": (0, 1)}
+CORNERS = {"logit": None, "log": None, "sign": 0.4}
 
 
 def random_stage(rng, link, d=2, radius=None, width=None, intercept=True):
     domain = Domain({f"x{i}": (-1, 1) for i in range(d)} | {"y": LINKS[link]}, intercept=intercept)
     design = domain.design_names([f"x{i}" for i in range(d)])
-    q, most = len(design), 1.0 if link == "logit" else MOST
+    q, most = len(design), MOST if link == "log" else 1.0
     P = rng.normal(size=(q, q)) * np.exp(rng.normal(size=q))
     radius = math.exp(rng.normal()) if radius is None else radius
     plain = Coordinates.rounded(design, [], P, np.zeros((q, 0)), radius, [])
     widths = [[most / 4 if width is None else width]]
-    return domain, ModelCoordinates.at(plain, ["y"], 2 * rng.normal(size=(q, 1)), widths, link, most)
+    theta = 2 * rng.normal(size=(q, 1))
+    return domain, ModelCoordinates.at(plain, ["y"], theta, widths, link, most, None, CORNERS[link])
 
 
 def rotated(stage, domain, A):
@@ -143,10 +145,14 @@ def test_e_and_a_are_what_the_formulas_say(link):
     x = A[:, domain.indices(stage.design)] / ONE
     z, eta = x @ stage.P.floats, (x @ stage.theta.floats)[:, 0]
     w = np.minimum(1, stage.radius / np.linalg.norm(z, axis=1))
-    mean = expit(eta) if link == "logit" else np.minimum(np.exp(eta), MOST)
-    slope = mean * (1 - mean) if link == "logit" else np.where(np.exp(eta) < MOST, mean, 0.0)
     b, c = stage.widths[0][0], stage.largest_slope
     np.testing.assert_allclose(U, w[:, None] * z / stage.radius, atol=1e-6)
+    if link == "sign":
+        t = 2 * y - 1
+        np.testing.assert_allclose(E[:, 0], np.clip(w * t * expit((1 - t * eta) / 0.4), -b, b) / b, atol=2e-5)
+        return
+    mean = expit(eta) if link == "logit" else np.minimum(np.exp(eta), MOST)
+    slope = mean * (1 - mean) if link == "logit" else np.where(np.exp(eta) < MOST, mean, 0.0)
     np.testing.assert_allclose(E[:, 0], np.clip(w * (y - mean), -b, b) / b, atol=2e-5)
     np.testing.assert_allclose(information, np.sqrt(slope / c)[:, None] * U, atol=2e-6)
 
@@ -168,6 +174,58 @@ def test_one_row_changes_the_sums_by_its_own_products(link):
             given = (block,) if block.statistic == "meat" else (block, [0])
             a, b, c = (sums.integers(*given) for sums in (alone, rest, whole))
             assert all(np.array_equal(x + y, z) for x, y, z in zip(a, b, c, strict=True))
+
+
+# ---------------------------------------------------------------- steps of a fit
+
+
+def small_table(link, n=24):
+    """Few rows, some of them at the ends of the bounds, with all kinds of outcomes."""
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, (n, 2))
+    X[: n // 3] = np.sign(X[: n // 3])
+    y = rng.integers(0, 2, n) if link != "log" else rng.choice([0, 1, 2, 20], n)
+    return pd.DataFrame(X, columns=["x0", "x1"]).assign(y=y.astype(float))
+
+
+def steps_of(link, frame, seed):
+    """The events of the steps of a real fit, and its domain."""
+    outcome = {"bounds_y": LINKS["log"]} if link == "log" else {"classes": [0, 1]}
+    estimator = {"logit": DPLogisticRegression, "log": DPPoissonRegression, "sign": DPLinearSVC}[link]
+    given = {"epsilon": 20.0, "delta": 1e-6, "bounds_X": (-1, 1), "n_jobs": 1, "random_state": seed}
+    model = estimator(**given, **outcome).fit(frame[["x0", "x1"]].to_numpy(), frame["y"].to_numpy())
+    certificate = model.certificate_
+    stages = [own for own in certificate.events if isinstance(own, StageEvent)]
+    return [own for own in stages if isinstance(own.coordinates, ModelCoordinates)], certificate.domain
+
+
+def summed(frame, domain, coordinates, block):
+    """U'e of a table, as it is released but for its noise."""
+    (own,) = staged(Table.of(frame, domain, 1), coordinates, gram=False).integers(block, [0])
+    return np.ravel(own).astype(float) / float(ONE) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("link", LINKS)
+def test_no_row_that_is_removed_or_replaced_moves_the_score_of_a_step_by_more_than_it_claims(link, seed):
+    """Every row of a small table by turns, at every model of a fit: |change of U'e| <= mu sd."""
+    frame = small_table(link)
+    steps, domain = steps_of(link, frame, seed)
+    assert len(steps) >= SCORING_STEPS
+    largest = 0.0
+    for step in steps[:SCORING_STEPS]:
+        own, (block,) = step.coordinates, step.blocks
+        frame.columns = [*own.design[1:], own.outcomes[0]]
+        whole = summed(frame, domain, own, block)
+        parts = np.array([whole - summed(frame.drop(index=i), domain, own, block) for i in frame.index])
+        moved = np.linalg.norm(parts, axis=1).max()
+        assert moved <= step.mu * block.sd
+        assert moved <= sensitivity.sensitivity(block, own, "add-remove")
+        apart = np.linalg.norm(parts[:, None] - parts, axis=2).max()
+        assert apart <= sensitivity.sensitivity(block, own, "replace-one")
+        largest = max(largest, moved)
+    assert largest > 0.5  # some row uses most of what is claimed
 
 
 # ---------------------------------------------------------------- weighted objectives
@@ -240,25 +298,6 @@ def test_weighted_rows_cost_no_more_than_others(loss, relation, d):
                 assert np.all(exact <= bound + NEGLIGIBLE)
 
 
-def test_rotated_rows_have_the_gradient_of_their_weighted_loss():
-    rng = np.random.default_rng(5)
-    domain = Domain({"x0": (-1, 1), "x1": (-1, 1), "y": (0, 1)})
-    X, y = rng.uniform(-1, 1, (300, 2)), rng.integers(0, 2, 300).astype(float)
-    P = rng.normal(size=(3, 3))
-    stage = Coordinates.rounded(["(intercept)", "x0", "x1"], [], P, np.zeros((3, 0)), 0.8, [])
-    rows = RotatedRows(Table.of(pd.DataFrame(X, columns=["x0", "x1"]).assign(y=y), domain), stage, "y")
-    gamma = rng.normal(size=3)
-    found = rows.sums(Logistic(), gamma, lambda y: (y + 1) / 2)
-    z = np.column_stack([np.ones(300), X]) @ stage.P.floats
-    w = np.minimum(1, 0.8 / np.linalg.norm(z, axis=1))
-    f, slope, curvature = Logistic().parts(z @ gamma / 0.8, y)
-    u = w[:, None] * z / 0.8
-    assert found.value == pytest.approx(float(w**2 @ f), rel=1e-5)
-    np.testing.assert_allclose(found.gradient, u.T @ (w * slope), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(found.hessian, u.T @ (curvature[:, None] * u), rtol=1e-4, atol=1e-4)
-    assert np.linalg.norm(u * (w * slope)[:, None], axis=1).max() <= 1
-
-
 def test_counts_beyond_the_limit_do_not_move_the_gradient_further():
     """Where counts were narrowed to Y, larger ones count as Y: no row's slope exceeds Y."""
     loss = Poisson(4.0)
@@ -279,3 +318,18 @@ def test_stages_at_a_model_are_saved_and_refused_when_they_are_not_one():
         coordinates_from_dict(stage.to_dict() | {"link": "logit", "most": 2.0})
     with pytest.raises(ParameterError, match="Fisher information"):
         stage_block(stage, "gram")
+
+
+def test_a_hinge_has_the_width_of_its_corner_and_others_have_none():
+    _, stage = random_stage(np.random.default_rng(6), "sign")
+    assert coordinates_from_dict(stage.to_dict()) == stage
+    written = stage.to_dict()
+    for width in (None, 0.0, -1.0, math.inf, math.nan, "0.5", True):
+        with pytest.raises(ParameterError, match="width of its corner"):
+            replace(stage, width=width)
+    with pytest.raises((FileFormatError, ParameterError)):
+        coordinates_from_dict({name: value for name, value in written.items() if name != "width"})
+    for link in ("logit", "log"):
+        _, other = random_stage(np.random.default_rng(6), link)
+        with pytest.raises(ParameterError, match="other losses have none"):
+            replace(other, width=0.5)
