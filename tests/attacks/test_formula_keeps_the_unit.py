@@ -91,7 +91,7 @@ def test_a_plan_for_a_formula_prices_persons():
 
 def test_a_method_that_has_no_persons_refuses_a_formula_too(frame):
     yes = PANEL.to_dict() | {"columns": {"x": {"low": -1, "high": 1}, "g": {"levels": ["a", "b"]}}}
-    model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=Domain.from_dict(yes))
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=Domain.from_dict(yes), stages=1)
     with Budget(epsilon=2, delta=1e-5) as budget:
         with pytest.raises(ParameterError, match="does not go with persons"):
             model.fit_formula("g ~ x", frame)

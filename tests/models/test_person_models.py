@@ -38,6 +38,7 @@ from discreet.domain.coordinates import CoordinateMap
 from discreet.errors import DataError, DiscreetWarning, DomainError, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms import registry
+from discreet.models.private_coordinates import PrivateCoordinatesModel
 from discreet.privacy import gdp
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
@@ -112,7 +113,7 @@ def test_many_outcomes_of_persons():
 def test_methods_that_are_not_proven_for_persons_refuse_them_with_a_reason(method):
     cls, frame = method.estimator, panel(np.random.default_rng(5), 50)
     options, supported = {"rows": 500}, not cls.one_row_each
-    assert supported == (cls in PROVEN)
+    assert supported == (cls in PROVEN or issubclass(cls, PrivateCoordinatesModel))
     domain = Domain(COLUMNS | {"y": bool if is_classifier(cls()) else (0, 9)}, person="id", rows_per_person=4)
     frame = frame.assign(y=frame["y"] > 0) if is_classifier(cls()) else frame
     if not supported:
@@ -442,8 +443,8 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "go together" in str(done.exception)
 
 
-def test_logistic_models_say_why_they_refuse():
+def test_logistic_models_in_one_stage_say_why_they_refuse():
     frame = panel(np.random.default_rng(22), 50).assign(y=lambda t: t["y"] > 0)
     domain = Domain(COLUMNS | {"y": bool}, person="id", rows_per_person=4)
     with pytest.raises(ParameterError, match="DPLogisticRegression does not go with persons"):
-        DPLogisticRegression(**PROMISE, domain=domain).fit_source(frame, "y")
+        DPLogisticRegression(**PROMISE, domain=domain, stages=1).fit_source(frame, "y")

@@ -29,6 +29,7 @@ from discreet.errors import DiscreetError, DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms.registry import METHODS
 from discreet.models.base import Classifier, PrivateEstimator
+from discreet.models.private_coordinates import PrivateCoordinatesModel
 from discreet.per_instance import losses
 from discreet.planning.synthetic import synthetic
 from discreet.results.report import report
@@ -39,8 +40,12 @@ FRAME = panel()
 X, Y, WHO, WEIGHT = FRAME[["x", "z"]], FRAME["y"], FRAME["patient"], FRAME["w"]
 NUMBERS = PANEL.select(["x", "z", "y"])
 TWO = Domain({"x": (-1, 1), "y": (0, 4), "g": ["a", "b"]}, **UNIT)
-COUNTED = [method.estimator for method in METHODS if not method.estimator.one_row_each]
-REFUSING = [method.estimator for method in METHODS if method.estimator.one_row_each]
+STAGED = [method.estimator for method in METHODS if issubclass(method.estimator, PrivateCoordinatesModel)]
+"""Classes and counts: they have persons in stages, as tests/models/test_step_persons.py has it, and none in one."""
+
+PROVEN = [method.estimator for method in METHODS if not method.estimator.one_row_each]
+COUNTED = [estimator for estimator in PROVEN if estimator not in STAGED]
+REFUSING = [method.estimator for method in METHODS if method.estimator not in COUNTED]
 
 
 def check_told(certificate):
@@ -95,7 +100,8 @@ def test_a_method_that_has_no_persons_says_so_and_spends_nothing(estimator, way)
         pytest.skip("it has no such way")
     target = "g" if issubclass(estimator, Classifier) else "y"
     domain = TWO.select(["x", target])
-    model = estimator(epsilon=1, domain=domain, rows=10_000, **({} if "OPS" in estimator.__name__ else {"delta": 1e-6}))
+    more = ({} if "OPS" in estimator.__name__ else {"delta": 1e-6}) | ({"stages": 1} if estimator in STAGED else {})
+    model = estimator(epsilon=1, domain=domain, rows=10_000, **more)
     beside = {"sample_weight": WEIGHT, "person": WHO}
     ways = {
         "fit": lambda: model.fit(FRAME[["x", "patient", "w"]], FRAME[target]),
@@ -303,10 +309,12 @@ def test_plans_price_persons(asked):
 
 
 @pytest.mark.parametrize("method", ["DPLogisticRegression", "DPLinearSVC", "DPPoissonRegression"])
-def test_plans_for_classes_and_counts_refuse_persons(method):
+def test_plans_for_classes_and_counts_price_persons(method):
     target = "y" if method == "DPPoissonRegression" else "g"
-    with pytest.raises(ParameterError, match="does not go with persons"):
-        plan(TWO, target, ["x"], rows=500, epsilon=[1], draws=2, methods=[method])
+    given = {"rows": 2000, "epsilon": [1], "delta": 1e-6, "draws": 2, "methods": [method]}
+    found, rows = plan(TWO, target, ["x"], **given), plan(TWO.of_rows(), target, ["x"], **given)
+    assert dict(found.summary().facts)["Protected"] == SHORT
+    assert found.at(1.0).excess != rows.at(1.0).excess
 
 
 def test_made_up_tables_have_persons_and_weights():

@@ -141,7 +141,7 @@ def test_no_rows_and_few(engine):
 
 
 def test_methods_that_need_the_rows_say_so(engine, everyone):
-    model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=PEOPLE, random_state=1)
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=PEOPLE, random_state=1, stages=1)
     few = everyone.slice(0, 500)
     if engine.name in ("PostgreSQL", "S3", "DuckDB on S3"):  # which bring the rows here
         assert model.fit_source(engine(few), "sex").results_ is not None

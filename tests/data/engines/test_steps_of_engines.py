@@ -55,7 +55,7 @@ def test_a_release_is_that_of_one_machine(engine, name, unit, tmp_path):
     source = engine(here)
     if engine.name == "pushdown" or (unit == "persons" and engine.name in NO_PERSONS):
         with Budget(epsilon=9, delta=1e-3) as budget:
-            with pytest.raises(DiscreetError, match="leave out pushdown|person"):
+            with pytest.raises(DiscreetError, match=r"leave out pushdown|person"):
                 fitted(name, unit, source)
             assert budget.epsilon_spent == 0
         return
