@@ -35,7 +35,7 @@ METHODS = {
     "DPLinearRegression": True, "DPRidge": True, "DPLasso": True, "DPElasticNet": True,
     "DPLogisticRegression": False, "DPPoissonRegression": False, "DPLinearSVC": False,
 }  # fmt: skip
-"""Those that a service offers, and whether they know persons."""
+"""Those that a service offers, and whether they are for numbers."""
 
 
 def set_up(folder):
@@ -102,14 +102,22 @@ def test_a_fit_is_about_weighted_persons(clinic, method, tmp_path):
     assert (entry["cost"]["person"], entry["times"]) == ("patient", 1)
 
 
-@pytest.mark.parametrize("method", [name for name, knows in METHODS.items() if not knows])
-@pytest.mark.parametrize("kind", ["fit", "try", "plan"])
-def test_methods_without_persons_are_refused_before_anything_is_paid(clinic, method, kind):
-    job = clinic.done(kind=kind, method=method, formula="g ~ x" if "Poisson" not in method else "exp(y) ~ x")
-    assert job["state"] == "refused"
-    assert f"{method} does not go with persons" in job["answer"]
-    assert reserved(clinic) == []
-    assert clinic.service.catalogue.is_open("panel")
+@pytest.mark.parametrize("method", [name for name, number in METHODS.items() if not number])
+def test_classes_and_counts_are_about_weighted_persons(clinic, method, tmp_path):
+    counts = method == "DPPoissonRegression"
+    job = clinic.done(method=method, formula="exp(y) ~ x" if counts else "g ~ x", reuse=False)
+    check_certificate(json.loads(file(clinic, job, "certificate.json")))
+    model = model_of(file(clinic, job, "results.json"), tmp_path)
+    if counts:
+        check_slope(model.coef[0])
+    assert all(finding.ok for finding in check_saved(model))
+    assert "patient" in file(clinic, job, "report.html")
+    (entry,) = reserved(clinic)
+    assert (entry["cost"]["person"], entry["times"]) == ("patient", 1)
+    for kind in ("try",) if counts else ("try", "plan"):  # a made outcome has no plan
+        asked = {"kind": kind, "method": method, "formula": "exp(y) ~ x" if counts else "g ~ x"}
+        assert clinic.done(**asked)["state"] == "done"
+    assert len(reserved(clinic)) == 1
 
 
 def test_releases_and_models_of_them(clinic, tmp_path):
