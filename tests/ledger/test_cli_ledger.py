@@ -38,8 +38,11 @@ def test_every_release_of_the_command_line_is_counted(run, here):
     assert json.loads(ran.out)["certificate"]["ledger"][0]["entry"] == 4
     logistic = (*FIT[:4], "--target", "sex", "--method", "DPLogisticRegression", "--epsilon", 0.5, "--delta", 1e-7)
     assert run(*logistic, *ledger, "--out", "sex.json").code == 0
+    assert spent(run)["others_left"] == [1.0, 5e-7]  # its noise is Gaussian
+    other = (*FIT, "--method", "ObjectivePerturbation", "--epsilon", 0.5, "--out", "other.json")
+    assert run(*other, *ledger).code == 0
     told = spent(run)
-    assert told["releases"] == 3
+    assert told["releases"] == 4
     assert told["others_left"] == [0.5, pytest.approx(4e-7)]
     words = run("ledger", "history", "people.ledger").said
     for word in ("yearly report", "income ~ age + age:hours", "DPLogisticRegression", "released"):
