@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Budget, Domain, DPLinearRegression, DPLogisticRegression, DPPoissonRegression
+from discreet import Budget, Domain, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.data.moments import Moments
 from discreet.drivers.run import run
 from discreet.drivers.sources import MomentsSource
@@ -38,12 +38,12 @@ def test_a_promise_that_no_noise_keeps_is_refused_before_it_is_charged(recipe, p
     assert budget.epsilon_spent == 0
 
 
-@pytest.mark.parametrize("estimator", [DPLogisticRegression, DPPoissonRegression])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-12), (1e4, 1e-6)])
+@pytest.mark.parametrize("estimator", [DPLogisticRegression, DPLinearSVC, DPPoissonRegression])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-12), (1e4, 1e-6), (1e8, 1e-6), (1e11, 0.1)])
 def test_extreme_promises_of_models_spend_nothing_where_they_are_refused(estimator, epsilon, delta):
-    own = {"classes": [0, 1]} if estimator is DPLogisticRegression else {"bounds_y": (0, 4)}
+    own = {"bounds_y": (0, 4)} if estimator is DPPoissonRegression else {"classes": [0, 1]}
     model = estimator(**GIVEN | {"epsilon": epsilon, "delta": delta}, **own)
-    with Budget(1e6, 1e-3) as budget:
+    with Budget(1e12, 0.5) as budget:
         try:
             model.fit(X, (X[:, 0] > 0.5).astype(int))
         except ParameterError:

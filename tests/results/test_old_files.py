@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 from discreet import Moments, PrivateMoments, Results, release
-from discreet.core.files import write_document
+from discreet.core.files import digest, write_document
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError
 from discreet.released.units import user_units
@@ -103,6 +103,66 @@ def test_models_of_a_simulation_are_not_saved(tmp_path):
     with pytest.raises(GuaranteeError, match="simulation"):
         simulated.fit("income", ["age"]).save(tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []
+
+
+STAGED = ["logistic", "poisson"]
+"""Models of 0.2, whose objectives were perturbed in the coordinates of a stage: read, and no longer made."""
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_perturbed_objectives_in_stages_are_read_with_their_intervals(name, tmp_path):
+    path = DATA / "models" / f"{name}.model.json"
+    body = json.loads(path.read_text())
+    assert "objective perturbation" in [event["mechanism"] for event in body["certificate"]["events"]]
+    loaded = discreet.load(path)
+    assert discreet.check(path)
+    assert (loaded.conf_int().to_numpy()[:, 0] < loaded.conf_int().to_numpy()[:, 1]).all()
+    assert np.isfinite(loaded.std_err).all()
+    assert "std err" in str(loaded)
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+    assert str(discreet.load(tmp_path / "again.json")) == str(loaded)
+
+
+def less_noise(place):
+    def change(body):
+        event = body["certificate"]["events"][place]
+        if "blocks" in event:
+            event["mu"] *= 0.9
+        else:
+            event["scale"] *= 0.9
+
+    return change
+
+
+def lost(place):
+    def change(body):
+        events = body["certificate"]["events"]
+        first = sum(len(event.get("blocks", ())) for event in events[:place])
+        del body["values"][first : first + len(events[place].get("blocks", ()))]
+        del events[place]
+
+    return change
+
+
+@pytest.mark.parametrize("change", [less_noise, lost])
+@pytest.mark.parametrize("name", STAGED)
+def test_every_cost_of_perturbed_objectives_in_stages_is_checked(name, change, tmp_path):
+    body = json.loads((DATA / "models" / f"{name}.model.json").read_text())
+    for place in range(len(body["certificate"]["events"])):
+        forged = json.loads(json.dumps(body))
+        change(place)(forged)
+        path = tmp_path / f"{place}.json"
+        path.write_text(json.dumps(forged | {"sha256": digest(forged)}))
+        assert not discreet.check(path)
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_perturbed_objectives_in_stages_do_not_pass_for_scoring_steps(name, tmp_path):
+    body = json.loads((DATA / "models" / f"{name}.model.json").read_text())
+    body["certificate"]["recipe"] = {"name": "scoring steps", "stages": "auto", "covariance": "auto", "rules": 2}
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    assert not discreet.check(tmp_path / "forged.json")
 
 
 MARKED = {
