@@ -17,7 +17,8 @@ LOSSES = {"logit": Logistic(), "log": Poisson(1e4), "sign": SmoothHinge(CORNER)}
 
 
 def means(link, shift=0.0, share=SHARE):
-    return FAMILIES[link].field(1e4 if link == "log" else 1.0, shift, share, CORNER if link == "sign" else None)
+    most, width = 1e4 if link == "log" else 1.0, CORNER if link == "sign" else None
+    return FAMILIES[link].field(most, shift, np.array([share]), width)
 
 
 def moments(rng, constant):
