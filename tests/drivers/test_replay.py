@@ -227,6 +227,31 @@ def test_another_recipe_is_found(recipe, made):
     assert said.mismatch().subject == "list of events"
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"name": "stages"},
+        {"name": "perturbed objectives in stages"},
+        {"name": "perturbed objectives"},
+        {"stages": 2},
+        {"stages": 4},
+        {"stages": True},
+        {"stages": [3]},
+        {"covariance": "classical"},
+        {"covariance": "none"},
+        {"rules": 0},
+        {"rules": NEWEST + 1},
+        {"rules": "2"},
+    ],
+    ids=str,
+)
+def test_another_recipe_of_a_model_is_found(changed, made):
+    released = made("classes")
+    said = replace(released.certificate, recipe=released.certificate.recipe | changed)
+    assert said.mismatch(released.values) is not None
+    assert said.mismatch() is not None
+
+
 @pytest.mark.parametrize("shares", [{}, {"gram": -1.0}, {"gram": "x"}, 3, {"gram": float("nan")}, {"cross": 1.0}])
 def test_shares_that_are_none_are_found(shares, made):
     released = made("all products")
