@@ -1,5 +1,7 @@
 """Models of classes and counts of persons with many rows and of weighted rows: fits, standard errors and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -201,6 +203,25 @@ def test_replaced_persons_have_stages_where_the_number_of_rows_is_declared():
     model = of("y", PERSONS, neighbors="replace-one", rows=6000, random_state=1).fit_source(frame, "y")
     assert all(finding.ok for finding in model.certificate_.check() if not finding.what.startswith("status"))
     assert np.ravel(model.coef_)[0] > 0.5
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("name", ["y", "c"])
+def test_norms_of_scores_that_do_not_follow_are_found(name):
+    """They are no part of the cost, but of what standard errors are computed from."""
+    frame = panel(np.random.default_rng(13), 4000).drop(columns="w")
+    model = of(name, PERSONS, random_state=2).fit_source(frame, name)
+    certificate, values = model.certificate_, model.release_.values
+    assert certificate.mismatch(values) is None
+    for radius in ([], [3.0], [1e-3]):
+        events = [
+            replace(event, radii=tuple(radius)) if getattr(event, "radii", ()) else event
+            for event in certificate.events
+        ]
+        forged = replace(certificate, events=tuple(events))
+        assert forged.mismatch(values) is not None or not all(finding.ok for finding in forged.check()[:-1])
 
 
 # ---------------------------------------------------------------- plans

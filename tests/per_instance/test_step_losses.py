@@ -5,9 +5,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import expit
+from typer.testing import CliRunner
 
 from discreet import Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.audit.laws import ReleaseDensity
+from discreet.cli import app
 from discreet.domain import LATTICE_BITS
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.families.coordinates import ModelCoordinates
@@ -122,6 +124,24 @@ def test_losses_of_groups(name):
     assert together >= alone.epsilon()[:3].max() * (1 - 1e-9)
     exact = curves.epsilon(np.sqrt(change(certificate, frame, frame.iloc[3:])), certificate.guarantee.delta)
     assert together == pytest.approx(float(exact), rel=1e-6)
+
+
+def test_the_command_line_tells_losses_of_a_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(np.random.default_rng(5), [0, 1]).assign(id=np.arange(600) // 2).to_parquet("t.parquet")
+    (tmp_path / "s.toml").write_text("[columns]\nx = { low = -1, high = 1 }\ny = { levels = [0, 1] }\n")
+    (tmp_path / "p.toml").write_text('person = "id"\nrows_per_person = 2\n' + (tmp_path / "s.toml").read_text())
+    for schema, rows in (("s.toml", 600), ("p.toml", 300)):
+        promise = ["--schema", schema, "--epsilon", "2", "--delta", "1e-5", "--target", "y"]
+        options = ["--method", "DPLogisticRegression", "-o", f"{schema}.json"]
+        for asked in (
+            ["fit", "t.parquet", *promise, *options],
+            ["pdp", "t.parquet", "--release", f"{schema}.json", "-o", f"{schema}.parquet"],
+        ):
+            done = CliRunner().invoke(app, asked)
+            assert done.exit_code == 0, done.output
+        found = pd.read_parquet(f"{schema}.parquet")
+        assert len(found) == rows
 
 
 UNITS = {
