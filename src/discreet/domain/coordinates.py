@@ -155,6 +155,13 @@ class Coordinates(FileRecord):
         rotated, edges = Directions.rounded(P), tuple(map(float, row_norms))
         return cls(tuple(design), tuple(outcomes), rotated, models, float(radius), own, edges, most)
 
+    def of_model(self, outcomes: Sequence[str], theta: ArrayLike, widths: Sequence[Sequence[float]]) -> Coordinates:
+        """Return the same axes and radius at a model of some outcomes, with other half widths."""
+        shape = len(self.design), len(outcomes)
+        models = Directions.rounded(np.reshape(theta, shape), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
+        own = tuple(tuple(map(float, widths_)) for widths_ in widths)
+        return Coordinates(self.design, tuple(outcomes), self.P, models, self.radius, own, (), self.most)
+
     @cached_property
     def axes(self) -> tuple[str, ...]:
         """Names of the coordinates u, none of which is that of an outcome."""
@@ -250,7 +257,8 @@ class CoordinateMap:
             W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
         ):
             row[x], row[place] = -model, self._of_outcome
-        self._alone, self._parts, self._q = _alone(W), _parts(W), q
+        self._alone, self._q = _alone(W[:q]), q
+        self._parts = _parts(W if self._alone is None else W[q:])
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
         self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.row_norms) * ONE
@@ -279,15 +287,16 @@ class CoordinateMap:
 
     def _products(self, A: Floats, out: Floats) -> None:
         """Compute P'x and y - theta'x, exactly."""
+        first = 0 if self._alone is None else self._q
+        for rows, columns, W in self._parts:
+            np.matmul(W, A[:, columns].T, out=out[first:][rows])
         if self._alone is None:
-            for rows, columns, W in self._parts:
-                np.matmul(W, A[:, columns].T, out=out[rows])
             return
-        places, factors, shifts = self._alone
+        (places, factors, shifts), Z = self._alone, out[:first]
         for i in range(0, len(A), _LINES):
-            out[:, i : i + _LINES] = A[i : i + _LINES, places].T
-        out *= factors[:, None]
-        out += shifts[:, None]
+            Z[:, i : i + _LINES] = A[i : i + _LINES, places].T
+        Z *= factors[:, None]
+        Z += shifts[:, None]
 
     def _clip(self, V: Floats, E: Floats) -> None:
         start = 0
@@ -341,7 +350,9 @@ def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
     """Split a matrix into parts of some rows each, without the columns at either end that are 0 in them."""
-    parts = []
+    parts: list[tuple[slice, slice, Floats]] = []
+    if not len(W):
+        return parts
     for rows in np.array_split(np.arange(len(W)), max(1, min(4, len(W) // 32))):
         columns = np.flatnonzero(W[rows].any(axis=0))
         low, high = (int(columns[0]), int(columns[-1]) + 1) if len(columns) else (0, 1)

@@ -100,7 +100,7 @@ class ModelCoordinates(Coordinates):
         width: float | None = None,
     ) -> ModelCoordinates:
         """Take axes and radius from other coordinates, at a model that is rounded so that products are exact."""
-        held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
+        held = plain.of_model(outcomes, theta, widths)
         own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
         return cls(*own, link, float(most), exposure, width)
 
@@ -120,7 +120,7 @@ class ModelCoordinates(Coordinates):
         super().check(domain)
         check_exposure(self.exposure, domain)
         columns = {domain.column_of[name] for name in self.outcomes}
-        if self.family.joint and not (len(columns) == 1 and domain.columns[columns.pop()].levels):
+        if self.family.joint and not (len(columns) == 1 and domain.columns[columns.pop()].is_indicator):
             raise DomainError("Classes that exclude each other are levels of one category.")
 
     @property

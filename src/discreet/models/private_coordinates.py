@@ -20,6 +20,7 @@ from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.glm import MOST_STAGES, Glm, Model
+from discreet.recipes.glm_geometry import WIDEST
 from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
 
@@ -27,7 +28,7 @@ _STAGES = """stages : int or "auto"
         2 releases first where the columns lie, and 3 their products, too: scoring steps are then taken in coordinates
         that whiten the columns, which takes much less noise where bounds are wide. 1 minimises a perturbed objective,
         for the columns as declared. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
-        (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours without
+        (`data_norm`), for more than 512 coefficients, for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours without
         `rows`.
     covariance : {"auto", "robust", "classical"}
         Which variances standard errors allow for; a last release, 30 % of mu^2 or 50 % for counts, tells them where
@@ -88,7 +89,10 @@ class PrivateCoordinatesModel(PerturbedModel):
             raise ParameterError(f"stages= does not go with this table. {_NEEDS}")
         if not (table.domain.unit.plain or suit):
             raise ParameterError(f"Persons and weights need stages: {_ONE_STAGE}. {_NEEDS}")
-        return suit and (self.stages != "auto" or not table.domain.unit.plain or not in_ball(table.domain, design))
+        if self.stages != "auto" or not table.domain.unit.plain:
+            return suit
+        wide = len(design) * len(self.family.coordinates(table.domain, outcome)) > WIDEST
+        return suit and not wide and not in_ball(table.domain, design)
 
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         domain, target = table.domain, spec.target

@@ -23,12 +23,12 @@ from discreet.solve.location import BinCounts
 from discreet.solve.noise_aware import denoise
 from discreet.solve.sizes import count_law
 
-_ENOUGH = 1.0
+_ENOUGH = 0.1
 """From this value of n mu/q^1.5 on, products of the columns are worth their cost."""
 
-_WIDE, _WIDEST = 64, 512
+_WIDE, WIDEST = 64, 512
 """With more coordinates, models of classes have no standard errors, unless they are asked for; and with more than the
-second number the products of the columns are not released."""
+second number, for all linear predictors together, models have one stage, unless more are asked for."""
 
 _CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
 """The share of counts or residuals that may be clipped: the larger of 3 q/(n mu) and 0.15/sqrt(n), at most 0.1."""
@@ -50,7 +50,7 @@ stretched less. They may depend on a few far rows, whose predictors would be noi
 _FLOOR, _KNOWN = 0.02, 0.2
 """The least second moment of a direction; and the constant's, in units of n/q, below which noise hides all of them."""
 
-_WEIGHT = 0.65
+_WEIGHT = 0.55
 """The half width of a step over that of the whole residual, for a radius of the typical row norm."""
 
 
@@ -59,10 +59,10 @@ def number_of_stages(n_mu: float, q: int) -> int:
 
     Examples
     --------
-    >>> number_of_stages(10.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 1000)
-    (2, 3, 2)
+    >>> number_of_stages(3.0, 10), number_of_stages(300.0, 10)
+    (2, 3)
     """
-    return 3 if n_mu >= _ENOUGH * q**1.5 and q <= _WIDEST else 2
+    return 3 if n_mu >= _ENOUGH * q**1.5 else 2
 
 
 def is_wide(q: int) -> bool:
@@ -208,7 +208,9 @@ class ModelGeometry:
         q, sd = len(stage.gram), stage.sd("gram")
         l, Q = np.linalg.eigh(stage.gram)  # noqa: E741
         R = np.linalg.solve(stage.event.coordinates.P.floats, axes.P)
-        V = R.T @ (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T @ R
+        a = np.maximum(denoise(l, sd), 0.0)
+        a += max(float(l.sum() - a.sum()), 0.0) / q  # directions that noise hides have the rest of the trace
+        V = R.T @ (Q * a) @ Q.T @ R
         whole = V[0, 0] if self.constant else float(np.trace(stage.gram)) / q
         V = V / whole if whole > _KNOWN * self.rows / q else np.eye(q)
         V = V + _FLOOR * np.eye(q)
