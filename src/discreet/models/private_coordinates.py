@@ -28,8 +28,8 @@ _STAGES = """stages : int or "auto"
         2 releases first where the columns lie, and 3 their products, too: scoring steps are then taken in coordinates
         that whiten the columns, which takes much less noise where bounds are wide. 1 minimises a perturbed objective,
         for the columns as declared. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
-        (`data_norm`), for more than 512 coefficients, for a penalty or noise that you choose, for adaptive=True, and for
-        replace-one neighbours without `rows`.
+        (`data_norm`), for more than 512 coefficients, for a penalty or noise that you choose, for adaptive=True, and
+        for replace-one neighbours without `rows`.
     covariance : {"auto", "robust", "classical"}
         Which variances standard errors allow for; a last release, 30 % of mu^2 or 50 % for counts, tells them where
         there are stages. "robust": any variance around the model; "classical": those that the model implies, with less
