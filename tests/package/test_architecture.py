@@ -378,6 +378,7 @@ DOMAINS = {
         "data.tables": "counts the columns of an array before those of the unit are put beside them; reads no row",
         "models.base": "rows to predict for, of which nothing is released",
         "models.predictions": "rows to predict for, of which nothing is released",
+        "planning.models": "made-up rows, at the epsilon at which their noise is that of persons",
         "planning.simulation": "made-up rows, at the epsilon at which their noise is that of persons",
     },
     "Unit(...)": {},

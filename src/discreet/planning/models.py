@@ -18,7 +18,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Domain, Numeric
-from discreet.domain.unit import ROWS, Unit
+from discreet.domain.unit import Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
@@ -69,10 +69,10 @@ class ModelPlan(Plan):
         One for each epsilon.
     draws : int
         The number of simulated tables.
-    needs : tuple of tuples of str
-        For each of the names, the guesses that nobody made and that its standard error depends on: it is NaN then.
     unit : Unit
         The unit of privacy. Rows are taken to have the largest weight.
+    needs : tuple of tuples of str
+        For each of the names, the guesses that nobody made and that its standard error depends on: it is NaN then.
     """
 
     method: str
@@ -82,8 +82,8 @@ class ModelPlan(Plan):
     promise: SimulatedPromise
     expected: tuple[ExpectedAccuracy, ...]
     draws: int
+    unit: Unit
     needs: tuple[tuple[str, ...], ...] = ()
-    unit: Unit = ROWS
 
     @property
     def best(self) -> str:
@@ -233,7 +233,7 @@ def plan_model(
             accuracy = people.expected(row_epsilon(epsilon, promise.delta, unit.most), promise, seeds)
             found.append(_masked(replace(accuracy, epsilon=epsilon), needs))
             report((i + 1) / len(epsilons))
-    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, needs, unit)
+    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, unit, needs)
 
 
 def _untold(known: PlanFacts, what: str, own: Mapping[str, Any]) -> Iterator[str]:
