@@ -9,7 +9,7 @@ section 13.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,6 +23,7 @@ from discreet.families import FAMILIES, Family, Link
 from discreet.families.coordinates import ModelCoordinates
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Spending, Steps
@@ -41,7 +42,7 @@ from discreet.recipes.glm_geometry import (
 )
 from discreet.recipes.outlook import no_errors, unlikely
 from discreet.recipes.rules import NEWEST
-from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
+from discreet.recipes.staged import Covariance, StagedRecipe, Stages, extreme_blocks, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total, totals
 from discreet.solve.axes import rare_gaps
 from discreet.solve.scoring import Derivative, NoisyScore, ScoreField, Scoring
@@ -313,6 +314,10 @@ class Glm(StagedRecipe):
     def histograms(self) -> tuple[str, ...]:
         """The outcome, where it is a count."""
         return (self.model.column,) if self.model.family.sized else ()
+
+    def extremes(self) -> Iterator[Sequence[Block]]:
+        """Blocks with the least and the most noise that a release of this kind has."""
+        return extreme_blocks(self.facts, self.model.design, self.model.outcomes[0])
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:

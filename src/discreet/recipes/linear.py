@@ -23,10 +23,9 @@ from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Spending, Steps
 from discreet.recipes.geometry import NARROW, StageGeometry, as_declared, mean_alone, number_of_stages
-from discreet.recipes.noise import StatisticRequest, calibrate
 from discreet.recipes.outlook import unlikely
 from discreet.recipes.rules import NEWEST
-from discreet.recipes.staged import Covariance, StagedRecipe, Stages, stage_options
+from discreet.recipes.staged import Covariance, StagedRecipe, Stages, extreme_blocks, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.axes import rare_gaps
 from discreet.solve.location import WHOLE, Location, locate, locate_level, next_span, rows_of
@@ -203,12 +202,7 @@ class Linear(StagedRecipe):
 
     def extremes(self) -> Iterator[Sequence[Block]]:
         """Blocks with the least and the most noise that a release of this kind has."""
-        domain, neighbors = self.facts.domain, self.facts.neighbors
-        counts = StatisticRequest("counts", (), self.targets[:1], 1.0)
-        sums = StatisticRequest("sums", self.design, (), 1.0)
-        for share in (1.0, budget.LEAST):
-            mu = self.facts.mu * math.sqrt(share)
-            yield [*calibrate([counts], domain, neighbors, mu), *calibrate([sums], domain, neighbors, mu)]
+        return extreme_blocks(self.facts, self.design, self.targets[0])
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
 from discreet.privacy.events.base import Event
-from discreet.recipes.base import Recipe
+from discreet.privacy.events.gaussian import Block
+from discreet.recipes import budget
+from discreet.recipes.base import Facts, Recipe
+from discreet.recipes.noise import StatisticRequest, calibrate
 from discreet.recipes.rules import RULES, Rules
 
 Stages = int | Literal["auto"]
@@ -47,3 +51,12 @@ def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covari
     rules = options.get("rules", 1)
     known = known and covariance in COVARIANCES and type(rules) is int and rules in RULES
     return (stages, covariance, rules) if known else None
+
+
+def extreme_blocks(facts: Facts, design: tuple[str, ...], outcome: str) -> Iterator[Sequence[Block]]:
+    """Yield blocks with the least and the most noise that a release in stages has."""
+    domain, neighbors = facts.domain, facts.neighbors
+    counts, sums = StatisticRequest("counts", (), (outcome,), 1.0), StatisticRequest("sums", design, (), 1.0)
+    for share in (1.0, budget.LEAST):
+        mu = facts.mu * math.sqrt(share)
+        yield [*calibrate([counts], domain, neighbors, mu), *calibrate([sums], domain, neighbors, mu)]

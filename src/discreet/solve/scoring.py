@@ -45,6 +45,9 @@ _LONGEST, _ITERATIONS = 3.0, 3
 _UNSURE = 0.1
 """The relative error of the derivative of F, beside which that of a released one counts."""
 
+_ROUNDED = 1e-14
+"""Added to the curvature, relative to its trace: rounding errors are less, so that it stays positive."""
+
 _NEGLIGIBLE = 12.0
 """Points of the grid whose evidence is e^-12 of the best one's are dropped."""
 
@@ -256,6 +259,7 @@ class Scoring:
                 sure += 1 / variance
                 log -= (float(error @ error) / variance + len(error) * math.log(variance)) / 2
             A = sure * (H.T @ H) + np.diag(1 / D)
+            A += _ROUNDED * float(np.trace(A)) * np.eye(len(A))
             log -= float(np.log(np.diagonal(np.linalg.cholesky(A))).sum())
             gamma = gamma + self._shortened(np.asarray(np.linalg.solve(A, toward), dtype=np.float64))
         return point._replace(mode=gamma, log=log)
