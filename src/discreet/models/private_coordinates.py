@@ -19,6 +19,7 @@ from discreet.families import Link, Outcome
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
+from discreet.recipes.budget import SCORING_STEPS
 from discreet.recipes.glm import MOST_STAGES, Glm, Model
 from discreet.recipes.glm_geometry import WIDEST
 from discreet.recipes.linear import in_ball
@@ -127,7 +128,8 @@ class PrivateCoordinatesModel(PerturbedModel):
 class _JoinedProgress:
     """The progress of several readings of a table, shown as one: each reading starts anew."""
 
-    most = 5
+    most = SCORING_STEPS + 5
+    """The readings of a release: columns, products, row norms, steps, the model, and its score products."""
 
     def __init__(self, report: Callable[[float], None]) -> None:
         self._report, self._done, self._last = report, 0, 0.0
