@@ -2,7 +2,8 @@
 
 *Classes*: logistic regression on the UCI sets, outcomes split at their median, bounds as in `benchmarks.declared`. The
 excess is the log loss above that of the fit without privacy: on the rows that both were fitted to, where it is never
-below 0, and on test rows. Stages are compared with the same method in coordinates that are computed from the rows
+below 0, and on test rows. The default, scoring steps in stages, is compared with one stage, which is objective
+perturbation for the bounds as declared, and with objective perturbation in coordinates that are computed from the rows
 without privacy, with the whole budget for the model.
 
 *Several classes*: excess log loss on test rows of one multinomial release and of one logistic regression for each class
