@@ -34,7 +34,12 @@ _STAGES = """stages : int or "auto"
     covariance : {"auto", "robust", "classical"}
         Which variances standard errors allow for; a last release, 30 % of mu^2 or 50 % for counts, tells them where
         there are stages. "robust": any variance around the model; "classical": those that the model implies, with less
-        noise. "auto" takes "robust", and no standard errors where rows are few or the table is wide."""
+        noise. "auto" takes "robust", and no standard errors where rows are few or the table is wide.
+    rows_per_person : int, optional
+        How many rows a person counts for at most, where `fit` is told whose rows are; a domain may say so too. Persons
+        and weights need stages.
+    largest_weight : float, optional
+        A public bound on `sample_weight`; a domain may say so too."""
 
 _ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
 _NEEDS = "Stages need rows that can be read again, so no stream, a feature, and bounds of its own for a count."
