@@ -397,7 +397,7 @@ def test_a_plan_tells_the_standard_errors_of_classes_and_counts():
 
 
 def test_stages_are_chosen_by_public_and_released_figures():
-    assert [number_of_stages(n_mu, 10) for n_mu in (25.0, 40.0)] == [2, 3]
+    assert [number_of_stages(n_mu, 10) for n_mu in (3.0, 300.0)] == [2, 3]
     assert [number_of_stages(1e9, q) for q in (512, 513)] == [3, 2]
 
 
