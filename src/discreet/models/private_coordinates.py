@@ -20,7 +20,7 @@ from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.budget import SCORING_STEPS
-from discreet.recipes.glm import MOST_STAGES, Glm, Model
+from discreet.recipes.glm import MOST_STAGES, Glm, Predictors
 from discreet.recipes.glm_geometry import WIDEST
 from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
@@ -122,12 +122,12 @@ class PrivateCoordinatesModel(PerturbedModel):
         self._set(released, released.results(), spec)
         return self
 
-    def _model(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Model:
+    def _model(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
         """Return the model that is fitted."""
         outcomes, exposure = self.family.coordinates(domain, outcome), getattr(self, "exposure", None)
         width = getattr(self._loss(domain, outcome, 1.0), "width", None)
         link = self.several if self.several is not None and len(outcomes) > 1 else self.family.link
-        return Model(link, design, outcome.column, outcomes, exposure, width)
+        return Predictors(link, design, outcome.column, outcomes, exposure, width)
 
 
 class _JoinedProgress:

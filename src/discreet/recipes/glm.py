@@ -63,7 +63,7 @@ _DOUBT = 0.1
 
 
 @dataclass(frozen=True)
-class Model:
+class Predictors:
     """A generalised linear model of one outcome.
 
     Parameters
@@ -105,7 +105,7 @@ class Model:
         return ModelCoordinates.at(plain, self.outcomes, theta, own, self.link, most, self.exposure, self.width)
 
 
-class Start(NamedTuple):
+class ScoringStart(NamedTuple):
     """The facts that the first releases tell: number of rows, size of counts, frame, posterior before any step."""
 
     rows: float
@@ -117,7 +117,7 @@ class Start(NamedTuple):
 class Scored(NamedTuple):
     """The result of a recipe: the start, the posterior after all steps, and the coefficients (d, m)."""
 
-    start: Start
+    start: ScoringStart
     scoring: Scoring
     theta: Floats
 
@@ -130,7 +130,7 @@ class Glm(StagedRecipe):
     ----------
     facts : Facts
         The public facts.
-    model : Model
+    model : Predictors
         The model.
     stages : {2, 3, "auto"}
         Whether products of columns are released before the model; "auto" decides by the number of rows.
@@ -143,7 +143,7 @@ class Glm(StagedRecipe):
         Whether a listed release has standard errors; by default the number of rows decides.
     """
 
-    model: Model
+    model: Predictors
     stages: Stages = "auto"
     covariance: Covariance = "auto"
     rules: int = NEWEST
@@ -170,7 +170,7 @@ class Glm(StagedRecipe):
             scoring = _after(scoring, (yield from self._at_model(spending, start, at)))
         return Scored(start, scoring, _theta(plain, scoring.mean))
 
-    def start(self, spending: Spending) -> Steps[Start]:
+    def start(self, spending: Spending) -> Steps[ScoringStart]:
         """Locate outcome and columns, release products of the columns if worthwhile; return the coordinates."""
         facts, own, mu = self.facts, self.model, self._mu
         n = float(facts.counted_rows) if facts.counted_rows else (yield from total(spending, CONSTANT))[0]
@@ -194,7 +194,7 @@ class Glm(StagedRecipe):
             wide = geometry.norm_coordinates(stage)
             norms = yield from spending.stage(wide, {RowNormCounts.name: 1.0}, spending.share(budget.MODEL_NORMS))
         frame = geometry.final(stage, norms)
-        return Start(n, scale, frame, self._before(frame, n, scale, at_mean, doubt))
+        return ScoringStart(n, scale, frame, self._before(frame, n, scale, at_mean, doubt))
 
     def _before(self, frame: Frame, n: float, scale: Scale | None, at_mean: Floats, doubt: float) -> Scoring:
         """Return the posterior before any step: the constant model."""
@@ -234,7 +234,7 @@ class Glm(StagedRecipe):
         (second,) = yield from outcome_counts(spending, [column], [span], share)
         return count_scale([first, second], n, declared, self._mu, len(self.model.design))
 
-    def _at_model(self, spending: Spending, start: Start, stage: ModelCoordinates) -> Steps[ReleasedStage]:
+    def _at_model(self, spending: Spending, start: ScoringStart, stage: ModelCoordinates) -> Steps[ReleasedStage]:
         """Release the statistics of standard errors, at the model."""
         split = budget.SCORED_STAGE[self.model.link]
         kept = {
@@ -262,7 +262,7 @@ class Glm(StagedRecipe):
         return self.facts.mu / self.facts.domain.most
 
     @staticmethod
-    def _most(start: Start) -> float:
+    def _most(start: ScoringStart) -> float:
         return 1.0 if start.scale is None else start.scale.most
 
     @property
@@ -328,7 +328,7 @@ class Glm(StagedRecipe):
             return None
         first = steps[0]
         column = facts.domain.column_of[first.outcomes[0]]
-        model = Model(first.link, first.design, column, first.outcomes, first.exposure, first.width)
+        model = Predictors(first.link, first.design, column, first.outcomes, first.exposure, first.width)
         return cls(facts, model, *told)
 
     def outlined(self, events: Sequence[Event]) -> Self:
