@@ -42,7 +42,7 @@ _STAGES = """stages : int or "auto"
         A public bound on `sample_weight`; a domain may say so too."""
 
 _ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
-_NEEDS = "Stages need rows that can be read again, so no stream, a feature, and bounds of its own for a count."
+_NEEDS = "Stages need rows that can be read again, so no stream; a feature; and for a count an intercept and own bounds."
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,7 +90,8 @@ class PrivateCoordinatesModel(PerturbedModel):
         if self.stages == 1 or self._unfit() is not None:
             return False
         suit = not table.reader.once and design != (CONSTANT,)
-        suit = suit and (not self.family.sized or has_own_range(table.domain, outcome.column))
+        sized = self.family.sized
+        suit = suit and (not sized or (table.domain.intercept and has_own_range(table.domain, outcome.column)))
         if self.stages != "auto" and not suit:
             raise ParameterError(f"stages= does not go with this table. {_NEEDS}")
         if not (table.domain.unit.plain or suit):

@@ -3,9 +3,9 @@
 Intervals are given where the noise of X'X is small beside the variation of the columns. Stages make columns alike, so
 with q coefficients that ratio goes as q^1.5/(n mu), whatever the bounds. The limits were measured on made-up tables:
 ``python -m experiments.planning.outlook``, docs/results/plans.md. Models of classes and counts spend much of mu on the
-coefficients themselves, so their limits are larger, three times those of numbers. Of 36 kinds of tables, with 3 to 60
-coefficients, at most 2 % of the coefficients had an interval at n mu/q^1.5 = 12, up to 86 % at 16, and more than two
-thirds at 48 on most; one class in twenty, or a correlation of 0.3 between all columns, needs more than that:
+coefficients themselves, so their limits are larger. Of 36 kinds of tables, with 3 to 60 coefficients, at most 15 % of
+the coefficients had an interval at n mu/q^1.5 = 8, up to 52 % at 12, and more than two thirds at 48 on most; one class
+in twenty, or a correlation of 0.3 between all columns, needs more than that:
 ``python -m experiments.planning.outlook_models``, experiments/results/plan_outlook_models.json.
 """
 
@@ -29,7 +29,7 @@ class OutlookLimits(NamedTuple):
 NUMBERS = OutlookLimits(4.0, 16.0)
 """The limits of linear models."""
 
-CLASSES_AND_COUNTS = OutlookLimits(12.0, 48.0)
+CLASSES_AND_COUNTS = OutlookLimits(8.0, 48.0)
 """The limits of logistic and Poisson models."""
 
 
@@ -45,14 +45,14 @@ def interval_outlook(size: int, rows: float, mu: float, *, linear: bool = True) 
     rows, mu : float
         The number of rows, and the cost of the release: `discreet.privacy.gdp.mu`, over the rows that a person has.
     linear : bool
-        Whether the outcome is a number: False for two classes and for counts, which need three times as many rows.
+        Whether the outcome is a number: False for two classes and for counts, which need more rows.
 
     Examples
     --------
     >>> mu = gdp.mu(epsilon=1, delta=1e-9)
     >>> interval_outlook(9, 15_000, mu), interval_outlook(40, 15_000, mu), interval_outlook(303, 15_000, mu)
     ('likely', 'some', 'unlikely')
-    >>> interval_outlook(9, 15_000, mu, linear=False), interval_outlook(40, 15_000, mu, linear=False)
+    >>> interval_outlook(9, 15_000, mu, linear=False), interval_outlook(60, 15_000, mu, linear=False)
     ('likely', 'unlikely')
     """
     reach, limits = rows * mu / size**1.5, NUMBERS if linear else CLASSES_AND_COUNTS

@@ -6,6 +6,10 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
+from discreet.domain.levels import model_design
+from discreet.families import NORMAL
+from discreet.families.coordinates import ModelCoordinates
+from discreet.recipes.glm_geometry import is_wide
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, shortened_push, typical_curvature, working_equations
@@ -44,7 +48,7 @@ NO_OUTCOMES = Unavailable(
 def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     """Infer the coefficients of a released model, or say why that is not possible."""
     if model_stage(released) is None:
-        return _STAGED_WITHOUT_ERRORS
+        return _without_errors(released)
     e = working_equations(released)
     rotated = e.of_residuals().rotated()
     unit, fit = released.domain.unit, debiased(rotated)
@@ -56,6 +60,21 @@ def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     units, df = design_units(released.domain, e.names), max(e.n / unit.most - e.d, 1.0)
     tails = shortened_push(released)
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=tails, df=df, spread=NO_SPREAD)
+
+
+def _without_errors(released: ReleasedMoments) -> Unavailable:
+    """Return the reason that a model was released without a last stage."""
+    own = released.stages[-1].event.coordinates
+    q = len(model_design(released.domain, own.design)[0])
+    family = own.family if isinstance(own, ModelCoordinates) and len(own.outcomes) == 1 else NORMAL
+    if not family.staged or (family.classes and is_wide(len(own.design))):
+        return _STAGED_WITHOUT_ERRORS
+    return Unavailable(
+        "not released",
+        f"There are too few rows for {q} coefficients at this epsilon, so that the model was released without standard "
+        "errors. More rows, a larger epsilon or fewer columns help. covariance, classical or robust, asks for them in "
+        "any case.",
+    )
 
 
 def dispersion(inference: JointInference) -> float | Unavailable:
