@@ -42,7 +42,7 @@ _STAGES = """stages : int or "auto"
         A public bound on `sample_weight`; a domain may say so too."""
 
 _ONE_STAGE = "in one stage its promise is proven for rows that count alike, one a person"
-_NEEDS = "Stages need rows that can be read again, so no stream; a feature; and for a count an intercept and own bounds."
+_NEEDS = "Stages need rows that can be read again, so no stream; a feature; for a count an intercept and own bounds."
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
