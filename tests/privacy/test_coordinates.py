@@ -15,7 +15,7 @@ from tables import encode
 from discreet import Domain
 from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
-from discreet.domain.coordinates import (
+from discreet.domain.coordinates import , _parts(
     MOST_EXPONENT,
     ROOM_BITS,
     CoordinateMap,
@@ -366,12 +366,11 @@ def test_rows_along_the_columns_need_no_matrix(intercept):
     A = np.rint(rng.uniform(-1, 1, (64, len(domain.entries))) * ONE)
     A[:, 0] = ONE
     for axes in (P, P[:, ::-1], P[:, :1], np.eye(d)):
-        coordinate_map = CoordinateMap(
-            Coordinates.rounded(stage.design, stage.outcomes, axes, theta, 0.5, [[0.5]]), domain, 64
-        )
+        own = Coordinates.rounded(stage.design, stage.outcomes, axes, theta, 0.5, [[0.5]])
+        coordinate_map = CoordinateMap(own, domain, 64)
         assert coordinate_map._alone is not None
         found = coordinate_map.rotate(A).both.copy()
-        coordinate_map._alone = None
+        coordinate_map._alone, coordinate_map._parts = None, _parts(_matrix(own, domain))
         assert np.array_equal(coordinate_map.rotate(A).both, found)
     assert CoordinateMap(stage, domain, 64)._alone is None
 

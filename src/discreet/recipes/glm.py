@@ -205,7 +205,7 @@ class Glm(StagedRecipe):
         family, most = own.family, 1.0 if scale is None else scale.most
         shift = 0.0 if scale is None else math.log(scale.exposure)
         mean = family.field(most, shift, 1 / (1 + np.exp(-at_mean)), own.width)
-        field = ScoreField(mean, frame.V, n, r, step_width(frame, scale), own.constant)
+        field = ScoreField(mean, frame.V, n, r, step_width(frame, scale, errors=self._last(n) > 0), own.constant)
         return Scoring(field, start, doubt)
 
     def _class_shares(self, spending: Spending, n: float) -> Steps[tuple[Floats, float]]:

@@ -50,8 +50,9 @@ stretched less. They may depend on a few far rows, whose predictors would be noi
 _FLOOR, _KNOWN = 0.02, 0.2
 """The least second moment of a direction; and the constant's, in units of n/q, below which noise hides all of them."""
 
-_WEIGHT = 0.55
-"""The half width of a step over that of the whole residual, for a radius of the typical row norm."""
+_WEIGHT, _WEIGHT_ALONE = 0.65, 0.55
+"""The half width of a step over that of the whole residual, for a radius of the typical row norm: where standard errors
+follow, which clipped residuals bias, and where none do."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -95,10 +96,13 @@ class Frame(NamedTuple):
         return min(1.0, float(np.trace(self.V)) / self.coordinates.radius**2)
 
 
-def step_width(frame: Frame, scale: Scale | None) -> float:
-    """Return the half width of residuals in a step: rows that are shortened have smaller ones."""
+def step_width(frame: Frame, scale: Scale | None, *, errors: bool) -> float:
+    """Return the half width of residuals in a step: rows that are shortened have smaller ones.
+
+    `errors`: whether standard errors are released after the steps.
+    """
     whole = 1.0 if scale is None else scale.spread
-    return whole * min(1.0, _WEIGHT * frame.reach)
+    return whole * min(1.0, (_WEIGHT if errors else _WEIGHT_ALONE) * frame.reach)
 
 
 def widths_at_model(scale: Scale | None) -> list[float]:

@@ -151,9 +151,6 @@ def test_nothing_is_pickled_and_nothing_is_shown():
 # ---------------------------------------------------------------- every estimator
 
 BY_ROWS = {
-    "DPLogisticRegression",
-    "DPPoissonRegression",
-    "DPLinearSVC",
     "ObjectivePerturbation",
     "OutputPerturbation",
     "NoisyGradientDescent",
