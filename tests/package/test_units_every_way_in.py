@@ -41,7 +41,7 @@ X, Y, WHO, WEIGHT = FRAME[["x", "z"]], FRAME["y"], FRAME["patient"], FRAME["w"]
 NUMBERS = PANEL.select(["x", "z", "y"])
 TWO = Domain({"x": (-1, 1), "y": (0, 4), "g": ["a", "b"]}, **UNIT)
 STAGED = [method.estimator for method in METHODS if issubclass(method.estimator, PrivateCoordinatesModel)]
-"""Classes and counts: they have persons in stages, as tests/models/test_persons_of_models.py has it, and none in one."""
+"""Classes and counts have persons in stages (tests/models/test_persons_of_models.py), and none in one stage."""
 
 PROVEN = [method.estimator for method in METHODS if not method.estimator.one_row_each]
 COUNTED = [estimator for estimator in PROVEN if estimator not in STAGED]

@@ -15,12 +15,13 @@ from tables import encode
 from discreet import Domain
 from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
-from discreet.domain.coordinates import , _parts(
+from discreet.domain.coordinates import (
     MOST_EXPONENT,
     ROOM_BITS,
     CoordinateMap,
     Coordinates,
     Directions,
+    _parts,
     scores,
 )
 from discreet.domain.encoding import ONE
