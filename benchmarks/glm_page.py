@@ -80,7 +80,8 @@ def coverage(lines: Lines) -> str:
     rows = []
     for population, n in dict.fromkeys((line["population"], line["rows"]) for line in lines):
         own = _chosen(lines, population=population, rows=n)
-        name = population if population == "logistic" else f"counts, {population}"
+        classes = population == "logistic" or population.endswith("classes")
+        name = population if classes else f"counts, {population}"
         rows.append([name, f"{n:,}", _percent(own, "coverage"), _percent(own, "given")])
     return markdown(["population", "rows", "coverage, epsilon 1 / 3", "intervals given"], rows)
 

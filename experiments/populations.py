@@ -144,6 +144,17 @@ def choices(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
 
 
+CARE = ((0.3, 0.6, -0.4, 0.5), (-0.5, -0.5, 0.3, 0.8))
+"""Intercept and slopes of the log odds of the second and third of three classes against the first."""
+
+
+def care(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.intp]]:
+    """Features, and one of three classes whose log odds against the first are `CARE`."""
+    X = features(n, rng)
+    eta = np.column_stack([np.zeros(n), *(own[0] + X @ np.array(own[1:]) for own in CARE)])
+    return X, np.argmax(eta + rng.gumbel(size=(n, 3)), axis=1)
+
+
 _FOUR = np.random.default_rng(0).standard_normal((7, 4))
 """Intercepts and slopes of the four predictors of `four_classes`, for a strength of 1."""
 
@@ -153,3 +164,9 @@ def four_classes(strength: float, n: int, rng: np.random.Generator) -> tuple[Flo
     X = rng.standard_normal((n, 6))
     eta = strength * (_FOUR[0] + X @ _FOUR[1:])
     return X, np.argmax(eta + rng.gumbel(size=(n, 4)), axis=1)
+
+
+def four_contrasts(strength: float) -> Floats:
+    """Intercept and slopes of the log odds of the other classes of `four_classes` against the first, a row each."""
+    found: Floats = strength * (_FOUR[:, 1:] - _FOUR[:, :1]).T
+    return found

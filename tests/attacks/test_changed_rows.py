@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, Postgres, ReuseCov
+from discreet.data import kept
 from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
 from discreet.domain.coordinates import Coordinates
@@ -104,6 +105,13 @@ def test_inner_products_move_by_no_more_than_one():
     assert np.linalg.norm(with_row.gram - without.gram) <= 1 + 1e-4
 
 
+@pytest.fixture
+def nothing_kept(monkeypatch):
+    """Every table counts as too large to be kept in memory between readings."""
+    monkeypatch.setattr(kept, "_MOST", 0)
+
+
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_fit_whose_rows_change_is_a_fit():
     """Readings of a fit may differ; it goes on, and nothing tells that they did."""
     source = Changing(people(seed=0), people(seed=1), people(seed=2), people(seed=3), people(seed=4))
@@ -112,6 +120,7 @@ def test_a_fit_whose_rows_change_is_a_fit():
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_scoring_steps_of_rows_that_change_are_a_fit():
     """Each step has noise of its own, so a step of other rows costs no more."""
     domain = Domain({"x": (-1, 1), "z": (0, 1), "c": ["a", "b"]})

@@ -20,12 +20,15 @@ EPSILON, DELTA = 8.0, 1e-6
 CLASSES = ({"x": 1.0, "y": 1}, {"x": -1.0, "y": 0}) * 16, ({"x": 1.0, "y": 0},)
 COUNTS = ({"x": 1.0, "y": 4.0}, {"x": -1.0, "y": 0.0}) * 16, ({"x": 1.0, "y": 0.0},)
 THREE = ({"x": 1.0, "y": 2}, {"x": -1.0, "y": 0}, {"x": 0.5, "y": 1}) * 10, ({"x": 1.0, "y": 0},)
+OF_THREE = Domain({"x": (-1, 1), "y": [0, 1, 2]})
 METHODS = {
-    "classes": ("DPLogisticRegression", {}, CLASSES),
+    "classes": ("DPLogisticRegression", {"covariance": "robust"}, CLASSES),
     "a hinge": ("DPLinearSVC", {}, CLASSES),
-    "counts": ("DPPoissonRegression", {}, COUNTS),
-    "three classes": ("DPLogisticRegression", {"domain": Domain({"x": (-1, 1), "y": [0, 1, 2]})}, THREE),
+    "counts": ("DPPoissonRegression", {"covariance": "robust"}, COUNTS),
+    "three classes": ("DPLogisticRegression", {"covariance": "classical", "domain": OF_THREE}, THREE),
 }
+SANDWICH = {"cross", "information", "meat"}
+AT_MODEL = {"classes": SANDWICH, "counts": SANDWICH, "three classes": {"cross", "pair information"}}
 FITS, MANY = 60, 200
 MORE = pytest.mark.more
 
@@ -37,8 +40,7 @@ def attacked(subject, tables, fits=FITS):
 
 def of(name, **options):
     method, own, tables = METHODS[name]
-    robust = {"covariance": "robust"} if name in ("classes", "counts") else {}
-    return subject_of(method, EPSILON, DELTA, **robust | own | options), tables
+    return subject_of(method, EPSILON, DELTA, **own | options), tables
 
 
 def at_models(found):
@@ -51,7 +53,7 @@ def test_noise_that_is_too_small_is_caught(name, monkeypatch):
     subject, tables = of(name)
     sound = attacked(subject, tables)
     kinds = {block.statistic for event in at_models(sound) for block in event.blocks}
-    assert kinds >= ({"cross", "information", "meat"} if name in ("classes", "counts") else {"cross"})
+    assert kinds >= AT_MODEL.get(name, {"cross"})
     assert len(at_models(sound)) >= 8
     assert not sound.broken
     assert 0.9 < sound.noise["sums"].ratio < 1.1

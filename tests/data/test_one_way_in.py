@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Domain, DPLinearRegression, ReuseCov
-from discreet.data import tables
+from discreet.data import kept, tables
 from discreet.data.moments import counted, summed
 from discreet.data.reading import Table
 from discreet.data.sources.base import Source
@@ -86,11 +86,19 @@ def everyone(cls):
         ({"stages": 2, "covariance": "classical"}, 3),
     ],
 )
-def test_a_source_is_opened_once_and_read_as_often_as_is_said(kind, given, times, readings, tmp_path):
+@pytest.mark.parametrize("small", [True, False])
+def test_a_source_is_opened_once_and_read_as_often_as_is_said(
+    kind, given, times, small, readings, tmp_path, monkeypatch
+):
     """Once at first, once for each stage, from three on once for row norms, and once for score products.
 
-    In one stage bounds of y, a thousand times too wide, are narrowed, and all rows are read again.
+    A small table is read once for all stages, and kept in memory. In one stage bounds of y, a thousand times
+    too wide, are narrowed, and all rows are read again.
     """
+    if small:
+        times = times if given["stages"] == 1 else 1
+    else:
+        monkeypatch.setattr(kept, "_MOST", 0)
     model = DPLinearRegression(**PROMISE, **given).fit_source(SOURCES[kind](tmp_path), "y")
     assert model.certificate_.domain.columns["y"] != DOMAIN.columns["y"] or "narrow" in given or given["stages"] > 1
     assert readings == {"opened": 1, "read": times}

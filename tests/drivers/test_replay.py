@@ -90,12 +90,14 @@ RELEASES = {
     "a sample": lambda: sampled(),
     "public outcomes": lambda: sampled(association="projection", neighbors="replace-one", subsample=None),
 }
+AGES = ["old", "young", "middle"]
 MODELS = {
     "classes": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"]),
     "classes, two stages": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], stages=2),
     "classes, classical": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], covariance="classical"),
     "classes, rows": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], rows=N),
-    "three classes": lambda: of_model(DPLogisticRegression, "age_group", ["old", "young", "middle"]),
+    "three classes": lambda: of_model(DPLogisticRegression, "age_group", AGES),
+    "three classes, with errors": lambda: of_model(DPLogisticRegression, "age_group", AGES, covariance="classical"),
     "hinge": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"]),
     "hinge, two stages": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"], stages=2),
     "counts": lambda: of_model(DPPoissonRegression, "visits", (0, 50)),
@@ -106,7 +108,7 @@ MODELS = {
 RELEASES |= MODELS
 
 
-MADE = NUMBERS | {"age_group": ["old", "young", "middle"]}
+MADE = NUMBERS | {"age_group": AGES}
 
 
 def by_formula(text, **options):
@@ -321,7 +323,7 @@ def models_of(certificate):
     return [i for i, event in stages if isinstance(event.coordinates, ModelCoordinates)]
 
 
-@pytest.mark.parametrize("name", ["classes", "classes, classical", "hinge", "hinge, two stages", "counts"])
+@pytest.mark.parametrize("name", ["classes", "classes, classical", "three classes, with errors", "hinge", "counts"])
 def test_steps_stand_in_the_coordinates_that_the_first_releases_call_for(name, made):
     """An axis that points the other way leads to another model; a rounding error of another processor does not."""
     released = made(name)

@@ -434,7 +434,7 @@ def test_one_level_is_an_outcome_and_three_have_a_predictor_each():
     assert three.coef_.shape == (3, 2)
     assert three.predict_proba(FRAME[few]).sum(axis=1) == pytest.approx(1)
     assert set(three.predict(FRAME[few])) <= set(REGIONS)
-    assert len(three.results_.params) == 9
+    assert len(three.results_.params) == 6
     alone, among = (
         on_people(DPLogisticRegression, alpha=100.0).fit_source(FRAME, target, few)
         for target in ("region[west]", "region")

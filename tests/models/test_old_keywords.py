@@ -133,7 +133,7 @@ def test_signatures_have_new_names_alone():
         names = set(inspect.signature(cls).parameters)
         assert names == set(cls._get_param_names())
         assert not names & {*cls.renamed, *cls.members()}
-    assert len(inspect.signature(NAPP).parameters) == 23
+    assert len(inspect.signature(NAPP).parameters) == 24
 
 
 def test_every_old_keyword_is_tried():

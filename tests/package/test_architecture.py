@@ -448,6 +448,7 @@ OPTIONAL = {
     "distributed": ["data.engines.dask"],
     "adbc_driver_postgresql": ["data.sources.postgres"],
     "fsspec": ["data.sources.stored"],
+    "torch": ["data.device.arrays"],
     "httpx2": ["client.client"],
     "authlib": ["service.oidc"],
 }
@@ -462,7 +463,7 @@ def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
     heavy = (
         "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec', "
-        "'fastapi', 'sqlalchemy', 'httpx2'}"
+        "'fastapi', 'sqlalchemy', 'httpx2', 'torch'}"
     )
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -27,7 +27,6 @@ from discreet.planning.simulation import SimulatedPromise, Simulation, chosen, f
 from discreet.planning.targets import accuracy_targets, answer, least
 from discreet.privacy.events.coordinates import stage_block
 from discreet.statistics.base import stage_statistics
-from discreet.statistics.information import INFORMATION
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 COLUMNS = {"age": {"low": 18, "high": 90, "unit": "year"}, "smoker": bool, "ward": ["a", "b", "c"], "stay": (0, 30)}
@@ -139,7 +138,7 @@ def test_a_simulated_table_has_the_sums_of_its_rows_in_any_coordinates(rows):
             np.testing.assert_allclose(*(m.integers(i, places).astype(float) for m in (margins, their_margins)))
         sums = [own.staged(stage) for own in (ours, real)]
         assert sums[0].count == rows
-        for kind in (kind for kind in stage_statistics() if kind is not INFORMATION):
+        for kind in (kind for kind in stage_statistics() if not kind.of_slopes):
             block = stage_block(stage, kind.name, () if kind.outcomes == "none" else ("stay",))
             if kind.second_reading:
                 held = [own.score_products(stage, [1], []).integers(block) for own in (ours, real)]

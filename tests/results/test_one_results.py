@@ -131,7 +131,7 @@ def test_what_only_some_models_have_says_why(fits, people):
     for name, model in fits.items():
         r = model.results_
         has = {
-            "ratios": name in ("logistic", "counts"),
+            "ratios": name in ("logistic", "several classes", "counts"),
             "dispersion": name == "counts",
             "proba": name in ("logistic", "one stage", "several classes"),
             "outcome": name in ("linear", "lasso"),
@@ -244,7 +244,9 @@ def test_any_two_models_can_be_compared(fits):
     assert compare(*real).together is None
     assert "inf" not in str(compare(*real)).split()
     classes = compare(fits["several classes"], fits["several classes"])
-    assert "north: age" in classes.shared
+    assert "south: age" in classes.shared
+    turned = fits["several classes"].results_.against_class("west")
+    assert compare(fits["several classes"].results_, turned).shared == ()
 
 
 def test_counts_of_two_releases_differ_with_intervals(fits, people):

@@ -37,6 +37,21 @@ def test_the_way_of_an_analyst(client):
     assert job.id in [one.id for one in client.jobs()]
 
 
+def test_several_classes(client):
+    asked = {"epsilon": 0.4, "method": "DPLogisticRegression"}
+    assert client.quote("people", "region ~ age + sex", **asked)["fits"]
+    assert "south: age" in client.try_out("people", "region ~ age + sex", **asked).report
+    results = client.fit("people", "region ~ age + sex", **asked).results
+    assert (results.target, results.classes) == ("region", ("north", "south", "west"))
+    rows = client.synthetic("people", rows=20)
+    assert results.predict_proba(rows).sum(axis=1) == pytest.approx(1.0)
+    assert set(results.predict(rows)) <= set(results.classes)
+    with pytest.raises(RequestError, match="three or more classes"):
+        client.plan("people", "region ~ age", **asked)
+    with pytest.raises(RequestError, match="or take DPLogisticRegression"):
+        client.fit("people", "region ~ age", epsilon=0.4)
+
+
 def test_refusals_are_told_in_the_services_words(client):
     with pytest.raises(RequestError, match="Did you mean 'age'"):
         client.fit("people", "income ~ agee", epsilon=0.4)

@@ -7,6 +7,7 @@ import pytest
 from conftest import write_people
 
 from discreet.ledger import audit
+from discreet.privacy import gdp
 from discreet.results.saved import check_saved
 from discreet.service.work import load_release
 
@@ -124,6 +125,33 @@ def test_classes_are_gaussian_releases_and_draw_on_the_common_pot(town):
     assert town.ask(formula="sex ~ income", method="DPLogisticRegression", epsilon=0.3).status_code == 202
 
 
+def test_several_classes_are_one_model_from_the_request_to_the_report(town):
+    job = town.done(formula="region ~ age + sex", method="DPLogisticRegression", epsilon=0.5)
+    assert (job["state"], job["price"][:11]) == ("done", "epsilon 0.5")
+    files = {name: town("ada", "GET", f"/jobs/{job['id']}/files/{name}").text for name in job["files"]}
+    results = json.loads(files["results.json"])
+    assert (results["link"], results["classes"]) == ("softmax", ["north", "south", "west"])
+    assert "south: age" in files["report.html"]
+    page = town.browser("ada").get(f"/jobs/{job['id']}")
+    assert page.status_code == 200
+    assert "region ~ age + sex" in page.text
+
+
+def test_a_model_of_classes_is_priced_as_a_gaussian_release(town):
+    asked = {"table": "people", "kind": "fit", "formula": "region ~ age", "method": "DPLogisticRegression"}
+    price = town("ada", "POST", "/quote", json=asked | {"epsilon": 0.5}).json()["price"]
+    assert price["mu"] == pytest.approx(gdp.mu(epsilon=0.5, delta=1e-7))
+
+
+def test_a_plan_for_several_classes_says_that_there_is_none(town):
+    job = town.done(kind="plan", formula="region ~ age", method="DPLogisticRegression")
+    assert job["state"] == "refused"
+    assert "three or more classes" in job["answer"]
+    page = town.browser("ada").get(f"/jobs/{job['id']}").text
+    assert "No plan" in page
+    assert "Spend, and fit it" in page
+
+
 def test_a_request_over_budget_is_refused_and_costs_nothing(town):
     assert town.done(epsilon=2.0)["state"] == "done"
     refused = town.ask(formula="income ~ region", epsilon=2.0)
@@ -195,6 +223,10 @@ def test_a_request_that_did_not_begin_can_be_cancelled(town):
     [
         ({"formula": "income ~ agee"}, "Did you mean 'age'?"),
         ({"formula": "~ age"}, "name the outcome"),
+        ({"formula": "region ~ age"}, "or take DPLogisticRegression"),
+        ({"formula": "region ~ age", "method": "DPPoissonRegression"}, "or take DPLogisticRegression"),
+        ({"formula": "region ~ age", "kind": "plan"}, "or take DPLogisticRegression"),
+        ({"formula": "region ~ poly(age, 9)", "method": "DPLogisticRegression"}, "at most 20 coefficients"),
         ({"epsilon": 4.0}, "at most 3"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"formula": "income ~ (age + sex + region)**3 + poly(age, 9) + bs(age, df=9)"}, "at most 20 coefficients"),

@@ -251,3 +251,31 @@ def test_a_score_products_that_is_noise_makes_no_interval_too_short():
     assert np.trace(M) == pytest.approx(20 * 3**0.5)
     assert np.linalg.eigvalsh(M)[0] >= 0
     assert not positive(np.zeros((2, 2)), 0.0).any()
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+def test_without_squares_score_products_are_drawn_towards_a_multiple_of_the_gram_matrix(unequal):
+    """As in models of counts: where they are 1.7 times X'X their noise is halved; where they are not, they stay."""
+    rng, A, sd = np.random.default_rng(12), np.diag([4000.0, 4000.0, 40.0]), 50.0
+    true = 1.7 * A + (np.diag([0.0, 4000.0, 0.0]) if unequal else 0.0)
+    blank = NormalEquations.of_one(("a", "b", "c"), "y", A, np.zeros(3), None, 1e-9, 1e-9, None, n=5000.0)
+    errors = []
+    for _ in range(300):
+        M = true + sd * symmetric(weighted(3), 1, rng)[0]
+        e = replace(blank, score_products=M[None], s_score_products=np.array([sd]))
+        own, plain = debiased(e), debiased(e, alike=False)
+        assert plain.score_noise == sd
+        assert own.score_noise == pytest.approx(sd, rel=0.05) if unequal else own.score_noise < sd
+        wanted = np.diag(np.linalg.inv(A) @ true @ np.linalg.inv(A))
+        errors.append([np.abs(np.diag(fit.sampling) / wanted - 1) for fit in (own, plain)])
+    of, plain = np.mean(errors, axis=0)
+    assert of[2] < (1.02 if unequal else 0.75) * plain[2]
+
+
+def test_score_products_that_are_noise_have_no_size():
+    rng = np.random.default_rng(13)
+    S, M = 3.0 * symmetric(weighted(3), 1, rng)[0], -100 * np.eye(3)
+    e = NormalEquations.of_one(("a", "b", "c"), "y", S, np.zeros(3), None, 3.0, 3.0, None, n=100.0)
+    fit = debiased(replace(e, score_products=M[None], s_score_products=np.array([50.0])))
+    assert np.isfinite(fit.sampling).all()
+    assert np.linalg.eigvalsh(fit.sampling)[0] >= -1e-9

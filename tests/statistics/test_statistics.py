@@ -39,7 +39,7 @@ def blocks():
 
 def test_each_has_a_name_and_words_and_a_stage_releases_them_in_order():
     assert all(kind.name == name and (kind.words or kind.stage_words) for name, kind in STATISTICS.items())
-    names = ["counts", "lengths", "gram", "inner", "information", "cross", "squares", "meat"]
+    names = ["counts", "lengths", "gram", "inner", "information", "pair information", "cross", "squares", "meat"]
     assert [kind.name for kind in stage_statistics()] == names
 
 
@@ -68,7 +68,7 @@ def test_losses_of_rows_are_those_of_the_vectors_that_they_add(block):
     assert kind.most(block, DOMAIN, rows).shape == (60,)
 
 
-@pytest.mark.parametrize("kind", [k for k in stage_statistics() if k.name != "information"], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [k for k in stage_statistics() if not k.of_slopes], ids=lambda kind: kind.name)
 def test_made_up_values_are_those_of_some_table(kind):
     block = stage_block(STAGE, kind.name, () if kind.outcomes == "none" else ("income",))
     shape = kind.shape(block, kind.bins(block, STAGE))
@@ -97,7 +97,9 @@ def test_a_stage_refuses_statistics_that_it_does_not_have():
         stage_block(plain, "lengths")
     with pytest.raises(ParameterError, match="Fisher information"):
         stage_block(plain, "information", ["y"])
-    for name in ("meat", "inner", "lengths", "information"):
+    with pytest.raises(ParameterError, match="pairs of classes"):
+        stage_block(plain, "pair information", ["y"])
+    for name in ("meat", "inner", "lengths", "information", "pair information"):
         with pytest.raises(ValueError, match="only a stage"):
             sensitivity.sensitivity(Block(name, X, Y, 1.0), DOMAIN)
 

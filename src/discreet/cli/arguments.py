@@ -35,6 +35,10 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", help="Where sums are computed, with the same bits: cpu or cuda by PyTorch, or auto."),
+]
 Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
 Targets = Annotated[
     str | None,
@@ -135,7 +139,7 @@ def _value(name: str, text: str) -> Any:
 
 COMMON = {
     "epsilon", "delta", "domain", "bounds_X", "bounds_y", "data_norm", "fit_intercept", "rows", "neighbors",
-    "published", "rows_per_person", "largest_weight", "n_jobs", "random_state", "classes",
+    "published", "rows_per_person", "largest_weight", "n_jobs", "device", "random_state", "classes",
 }  # fmt: skip
 """Parameters that have options of their own, or that do not apply to files."""
 

@@ -12,6 +12,7 @@ from discreet.cli import console
 from discreet.cli.arguments import (
     AccountOption,
     Delta,
+    DeviceOption,
     Epsilon,
     Features,
     Force,
@@ -79,6 +80,7 @@ def fit(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    device: DeviceOption = None,
     engine: EngineOption = None,
     table: TableOption = None,
     pushdown: PushdownOption = False,
@@ -96,7 +98,7 @@ def fit(
     if len(outcomes) > 1:
         refuse_several(estimator, report)
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
-    model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
+    model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, device=device, **options)
     one = outcomes[0] if len(outcomes) == 1 else None
     given = given_rows(data, engine, table, pushdown)
     place, inputs = default_place(given.name, one or "outcomes", "release.json"), [*given.files, schema]

@@ -27,6 +27,7 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.domain import Domain
+from discreet.errors import ParameterError
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.saved import load_saved
 
@@ -50,6 +51,9 @@ def model(
         str | None,
         typer.Option(help="What intervals are about: declared (least squares), bounded (far rows count less)."),
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="The class that others are compared with, of a model of several classes.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,
     force: Force = False,
@@ -59,6 +63,8 @@ def model(
 
     A file that holds a model, saved or released as it is, is shown, and written to a report.
     """
+    if reference is not None and out is not None:
+        raise ParameterError("--reference is about what is shown; a file has all classes. Leave out --out.")
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
     given = {"--penalty": _kind(penalty), "--alpha": alpha, "--l1-ratio": l1_ratio, "--estimand": estimand}
@@ -71,6 +77,7 @@ def model(
         fitted = saved if estimand is None else saved.about(estimand)
     else:
         fitted = _fitted(moments, target, features, formula, model, given)
+    fitted = fitted if reference is None else fitted.against_class(reference)
     if place is not None:
         fitted.save(place, overwrite=force)
     if page is not None:

@@ -11,6 +11,7 @@ from discreet.cli import console
 from discreet.cli.arguments import (
     AccountOption,
     Delta,
+    DeviceOption,
     Epsilon,
     Features,
     Force,
@@ -64,6 +65,7 @@ def release(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    device: DeviceOption = None,
     engine: EngineOption = None,
     table: TableOption = None,
     pushdown: PushdownOption = False,
@@ -87,7 +89,7 @@ def release(
     path = free(out or default_place(given.name, "release.json"), force, inputs=[*given.files, schema])
     progress = console.progress(quiet=json)
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
-    reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
+    reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "device": device, "progress": progress}
     way: dict[str, Any] = {"stages": int(stages) if stages.isdecimal() else stages, "covariance": covariance}
     with counted(ledger, account, purpose, request, "; ".join(formula or ()) or None) as charged:
         released = with_word(partial(release_table, given.source, **asked, **way, **promise, **reading), yes=yes)

@@ -22,6 +22,17 @@ to raise instead, would reveal that some row or sum overflows."""
 _SHORT = 512
 
 
+def on_device(array: object) -> bool:
+    """Whether an array is one of a device (`data.device.arrays`), on which numpy's functions work, and not numpy's own.
+
+    Examples
+    --------
+    >>> on_device(np.zeros(2))
+    False
+    """
+    return not isinstance(array, np.ndarray)
+
+
 @contextlib.contextmanager
 def short_buffers() -> Iterator[None]:
     """Let numpy process lines of 512 numbers or more without copies, inside a ``with`` block or a function.

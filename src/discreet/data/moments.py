@@ -15,6 +15,7 @@ from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.field_kinds import TEXTS
 from discreet.core.files import atomic_write, reading, refuse_special
 from discreet.data.counts import Histogram, refuse_persons
+from discreet.data.device.device import Device, as_device
 from discreet.data.passes.moments import MomentsPass, Sampler, layout
 from discreet.data.reading import Progress, Table
 from discreet.data.sums import LIMB, Total, carry, integers, sum_bits
@@ -61,6 +62,7 @@ class Moments:
         *,
         targets: Sequence[str] | None = None,
         n_jobs: int | None = None,
+        device: str | Device | None = None,
         progress: bool | Progress = False,
     ) -> Moments:
         """Read all rows once and sum them up exactly.
@@ -77,6 +79,8 @@ class Moments:
             The outcomes, where they are known already; products of two different outcomes are then left out.
         n_jobs : int, optional
             Threads; all cores by default.
+        device : {None, "auto", "cpu", "cuda"}, optional
+            Where sums are computed: by numpy (None), or by PyTorch; see `DPLinearRegression`.
         progress : bool or callable
             Show a progress bar, or call this with the fraction done.
         """
@@ -87,7 +91,7 @@ class Moments:
             )
         if targets is not None:
             outcome_names(domain, targets)  # bad outcomes are refused before a source is opened
-        return summed(Table.of(source, domain, n_jobs, progress), targets)
+        return summed(Table.of(source, domain, n_jobs, progress, as_device(device)), targets)
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -22,6 +22,9 @@ from discreet.core.arrays import SILENT, short_buffers
 from discreet.core.memory import refuse_beyond
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
+from discreet.data.device.device import Device
+from discreet.data.device.feed import device_batches
+from discreet.data.kept import KeptRows
 from discreet.data.passes.base import Batch, Pass, encoded, usual_size
 from discreet.data.persons import by_person
 from discreet.data.sources.arrow import StreamSource, TableSource
@@ -55,8 +58,12 @@ class Table:
         The encoding of rows. Its bounds may differ from those that the reader was opened with, its columns may not.
     n_jobs, progress
         As in `Moments.from_source`.
+    device : Device, optional
+        The device on which passes are computed that can be; by default, all are computed by numpy.
     rows, left : int
         The number of rows, and of those not dropped for a missing value; known after `checked`.
+    kept : KeptRows
+        The encoded rows of a small table, for passes that read them again.
 
     Examples
     --------
@@ -70,18 +77,27 @@ class Table:
     domain: Domain
     n_jobs: int | None = None
     progress: bool | Progress = False
+    device: Device | None = None
     rows: int = 0
     left: int = 0
+    kept: KeptRows = field(default_factory=KeptRows)
 
     @classmethod
-    def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Table:
+    def of(
+        cls,
+        source: Any,
+        domain: Domain,
+        n_jobs: int | None = None,
+        progress: bool | Progress = False,
+        device: Device | None = None,
+    ) -> Table:
         """Open rows from any source, which is checked against the domain before it is scanned."""
         reader = as_table(source).open(domain)
         if domain.unit.person is not None:
-            return cls(reader if isinstance(reader, Remote) else by_person(reader), domain, n_jobs, progress)
+            return cls(reader if isinstance(reader, Remote) else by_person(reader), domain, n_jobs, progress, device)
         if found := identifiers(reader.names):
             warnings.warn(WHOSE.format(name=found[0]), DiscreetWarning, stacklevel=3)
-        return cls(reader, domain, n_jobs, progress)
+        return cls(reader, domain, n_jobs, progress, device)
 
     def sums(self, what: Pass) -> PartialSums:
         """Read all rows once and compute the sums of a pass, in several threads or where the rows are."""
@@ -89,12 +105,29 @@ class Table:
         with as_progress(self.progress) as report:
             if isinstance(reader, Remote):
                 found = reader.sums(what, report)
+            elif self.device is not None and what.on_device:
+                found = self._sums_on(self.device, what, report)
             else:
                 self._refuse_large(what, 1 if what.in_order else threads(self.n_jobs))
                 size = what.size(columnar=reader.columnar)
                 work = short_buffers()(partial(what.sums, reader))
-                found = joined(self.read(work, size, report, n_jobs=jobs))
+                found = joined(self.read(work, size, report, n_jobs=jobs, again=what.again))
             report(1.0)
+        return found
+
+    def _sums_on(self, device: Device, what: Pass, report: Progress) -> PartialSums:
+        """Compute the sums of a pass on a device, while threads read what comes next."""
+        reader, problems = self.reader, Problems()
+        size, done = device.size(what, reader), ReadingProgress(reader.total, report)
+        self._refuse_large(what, 1)
+        device.refuse_large(what, size)
+        parts, jobs = Shared(reader.parts(size)), threads(self.n_jobs)
+        with contextlib.closing(reader):
+            drawn = device_batches(device, reader, self.domain, size, parts, jobs, problems, done.add)
+            with device.failing(), contextlib.closing(drawn), np.errstate(**SILENT):
+                found = what.sums(reader, drawn, device)
+            reader.check_unchanged()
+        problems.tell()
         return found
 
     def _refuse_large(self, what: Pass, jobs: int) -> None:
@@ -111,6 +144,8 @@ class Table:
         size: int | None = None,
         report: Progress = lambda _: None,
         n_jobs: int | None = None,
+        *,
+        again: bool = False,
     ) -> list[T]:
         """Read all rows once in several threads, and return the result of each thread.
 
@@ -124,16 +159,26 @@ class Table:
             Called with the fraction done.
         n_jobs : int, optional
             Threads; those of the table by default.
+        again : bool
+            Whether encoded rows are kept for the next reading, where they are few.
         """
         reader, size = self.reader, size or usual_size(self.domain)
-        parts, done, problems = Shared(reader.parts(size)), ReadingProgress(reader.total, report), Problems()
+        held = self.kept.held(self.domain, size) if again else None
+        parts = Shared(reader.parts(size) if held is None else iter([held]))
+        done, problems, keep = ReadingProgress(reader.total, report), Problems(), again and self.domain.unit.plain
 
         def run() -> T:
+            batches = (batch for _, batch in parts)
             with np.errstate(**SILENT), parts:
-                return work(encoded(reader, self.domain, size, (batch for _, batch in parts), problems, done.add))
+                if held is not None:
+                    return work(batches)
+                rows = encoded(reader, self.domain, size, batches, problems, done.add)
+                return work(self.kept.keeping(rows) if keep else rows)
 
         found = in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
         problems.tell()
+        if keep and held is None:
+            self.kept.finish(self.domain, size)
         return found
 
     def checked(self) -> Table:

@@ -9,19 +9,23 @@ more than its own products.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
-from discreet.core.arrays import Ints, Objects
+from discreet.core.arrays import Ints, Objects, short_buffers
+from discreet.core.threads import one_thread
 from discreet.data.counts import Histogram, Margins, first_pass
+from discreet.data.passes.rotated import RotatedRows
 from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import ScoreProductPass, StagePass
-from discreet.data.reading import Table
+from discreet.data.reading import Table, as_progress, threads
 from discreet.data.row_sums import RowSums, row_sums
-from discreet.data.sums import carry, integers, sum_bits
+from discreet.data.sources.base import Remote
+from discreet.data.sums import PartialSums, carry, integers, joined, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import ParameterError
@@ -124,7 +128,7 @@ class StageSums(_RotatedSums):
         return block.kind.from_stage(self, block, chosen)
 
     def matrix(self, place: int) -> list[Objects]:
-        """Return diagonal and upper triangle of U'U, or of A'A of the outcome at a place."""
+        """Return diagonal and upper triangle of U'U, or of A'A of the outcome, or the pair of classes, at a place."""
         start, q = sum(map(len, self.coordinates.widths)), len(self.coordinates.axes)
         if len(self._high) == start:
             raise ValueError("U'U was left out of these sums")
@@ -238,9 +242,43 @@ def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
 def staged(table: Table, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """Read all rows once, and sum them exactly in the coordinates of a stage, with or without U'U of all rows."""
     coordinates.check(table.domain)
-    found = table.sums(StagePass(table.domain, coordinates, gram))
+    return _stage_sums(table.domain, coordinates, table.sums(StagePass(table.domain, coordinates, gram)))
+
+
+class _StagedTable:
+    """The stages of a table; rows in the coordinates of a wide one are kept in memory for the next, if they fit."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._kept = table, RotatedRows.none()
+
+    def __call__(self, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
+        """Sum all rows in these coordinates, with or without U'U of all rows."""
+        table, domain = self._table, self._table.domain
+        elsewhere = isinstance(table.reader, Remote) or table.device is not None
+        step = coordinates.shrinkage is not None and not gram and not coordinates.row_norms
+        if not step or elsewhere or not domain.unit.plain:
+            return staged(table, coordinates, gram=gram)
+        coordinates.check(domain)
+        if not self._kept.holds(coordinates):
+            kept = RotatedRows(coordinates, domain)
+            found = table.sums(StagePass(domain, coordinates, gram, kept))
+            self._kept = kept
+        else:
+            with as_progress(table.progress) as report:
+                found = self._again(coordinates, threads(table.n_jobs))
+                report(1.0)
+        return _stage_sums(domain, coordinates, found)
+
+    def _again(self, coordinates: Coordinates, jobs: int) -> PartialSums:
+        """Compute the sums over the rows that are kept, in several threads."""
+        work = short_buffers()(partial(self._kept.sums, coordinates))
+        with one_thread(), ThreadPoolExecutor(jobs) as pool:
+            return joined(list(pool.map(work, self._kept.shares(jobs))))
+
+
+def _stage_sums(domain: Domain, coordinates: Coordinates, found: PartialSums) -> StageSums:
     *counts, row_norms, rows = found.counts
-    return StageSums(table.domain, coordinates, found.high, found.low, counts, row_norms, int(rows[0]))
+    return StageSums(domain, coordinates, found.high, found.low, counts, row_norms, int(rows[0]))
 
 
 def score_products(
@@ -297,7 +335,7 @@ class Readings:
     @classmethod
     def of(cls, table: Table) -> Readings:
         """Build the readings of rows that can be read more than once."""
-        stages = partial(staged, table), partial(score_products, table)
+        stages = _StagedTable(table), partial(score_products, table)
         return cls(table.domain, partial(first_pass, table), *stages, partial(row_sums, table))
 
     def __repr__(self) -> str:

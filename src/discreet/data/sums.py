@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 """Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
 
 Left = Callable[[Floats], Floats]
+T = TypeVar("T")
 
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
@@ -116,6 +117,21 @@ def _itself(Z: Floats) -> Floats:
 def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
     """Carry into the high limb, so that the low limb has 32 bits."""
     return high + (low >> LIMB), low & ((1 << LIMB) - 1)
+
+
+class Host:
+    """The place where a pass is computed: here, by numpy."""
+
+    def total(self, layout: Products, *, weighted: bool = False) -> Total:
+        """Return a running sum of products."""
+        return Total(layout, weighted=weighted)
+
+    def held(self, own: T) -> T:
+        """Return an object whose arrays are at this place."""
+        return own
+
+
+HOST = Host()
 
 
 class PartialSums:

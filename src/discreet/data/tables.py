@@ -24,17 +24,21 @@ from discreet.data.engines.pushdown import PushdownSource
 from discreet.data.engines.spark import SparkEngine, is_spark
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
-from discreet.data.sources.base import Source, check_lengths, comes_from
+from discreet.data.sources.base import Source, check_lengths, comes_from, spans
 from discreet.data.sources.duckdb import RelationSource, is_relation
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.data.sources.postgres import Postgres, PostgresSource, is_address
+from discreet.data.sources.tensors import here, is_tensor
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder, clipped
 from discreet.domain.formula import formula as read_formula
 from discreet.domain.values import predicting
 from discreet.errors import DataError, DomainError, ParameterError
+
+_CHECKED = 1 << 18
+"""The number of rows that are checked at a time, so that a large matrix needs no other of its size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,15 +79,17 @@ class InputTable:
         """Return a table of X with outcomes, renamed if names are given."""
         if not self.named:
             return replace(self, held=(self.held[0], y.matrix()))
-        return replace(self, held=(self.held[0], list(zip(names or y.names, y.columns(), strict=True))))
+        columns = [here("y", column) for column in y.columns()]
+        return replace(self, held=(self.held[0], list(zip(names or y.names, columns, strict=True))))
 
     def counted(self, domain: Domain, columns: Mapping[str, Any]) -> InputTable:
         """Return a table with additional columns for the person and the weight of each row."""
+        columns = {name: here(name, values) for name, values in columns.items()}
         if self.named:
             return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
         self.open(domain.of_rows())  # refuses a number of columns other than declared
         blocks = [block for block in self.held if block is not None]
-        cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
+        cells = (here("X", block[:, i]) for block in blocks for i in range(block.shape[1]))
         named = dict(zip(domain.columns, cells, strict=True))
         return InputTable(FrameSource, ((named, list(named)), list(columns.items())), list(named), rows=self.rows)
 
@@ -158,7 +164,7 @@ def as_table(source: Any) -> InputTable:
         if len(y) > 1 and None in y.names:
             raise DataError("y must have one column, or columns with names: give a frame or a table.")
         return X.beside(y)
-    if isinstance(source, np.ndarray) or _has_columns(source):
+    if isinstance(source, np.ndarray) or is_tensor(source) or _has_columns(source):
         return _in_memory(source)
     if is_lazy(source):
         return InputTable(LazySource, (source,), [])
@@ -263,14 +269,14 @@ def as_numbers(y: Any) -> Floats:
     if y is None:
         raise DataError("The target y is None: give the outcome of every row.")
     columns = _arrow(y).columns if _is_arrow(y) else [y if _is_frame(y) else _column(y)]
-    numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
+    numbers = np.hstack([np.asarray(as_matrix("y", column, column=True), dtype=float) for column in columns])
     check_finite("y", numbers)
     return numbers
 
 
 def check_finite(name: str, matrix: Any) -> None:
     """Refuse a matrix with missing or infinite values."""
-    if not np.isfinite(matrix).all():
+    if not all(np.isfinite(matrix[i:j]).all() for i, j in spans(len(matrix), _CHECKED)):
         raise DataError(f"{name} holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
 
 

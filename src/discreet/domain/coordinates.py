@@ -24,20 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core import checks
-from discreet.core.arrays import Bools, Floats, Ints
+from discreet.core.arrays import Bools, Floats, Ints, on_device
 from discreet.core.field_kinds import ABOVE_0, NAMES, many, record, whole
-from discreet.core.fields import FieldKind, Fields, FileRecord
+from discreet.core.fields import Fields, FileRecord
 from discreet.core.placeholders import Remembered
-from discreet.domain.domain import LATTICE_BITS, Domain, rounded_ball
+from discreet.domain.directions import MOST_EXPONENT, ROOM_BITS, Directions
+from discreet.domain.domain import CONSTANT, LATTICE_BITS, Domain, rounded_ball
 from discreet.domain.encoding import ONE
+from discreet.domain.shrinkage import Shrinkage
 from discreet.domain.unit import MOST_ROWS
 from discreet.errors import DomainError, FileFormatError, ParameterError
-
-ROOM_BITS = 53 - LATTICE_BITS
-"""Integers whose sizes add up to at most 2^33 have exact products with rows, in whatever order these are summed."""
-
-MOST_EXPONENT = 256
-"""Powers of two up to this size, and their squares times 2^106, are far from the ends of float64."""
 
 MOST_WIDTHS = 64
 """Maximum number of candidate half widths of one outcome, and of edges between row norms."""
@@ -47,57 +43,6 @@ _LINES = 256
 
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
-
-_WHOLE = FieldKind({"type": "integer"})
-"""`Directions` checks itself that they are whole numbers."""
-
-
-@dataclass(frozen=True)
-class Directions(FileRecord):
-    """Vectors over the coordinates of a design: integers times a power of two, so that products with rows are exact."""
-
-    integers: tuple[tuple[int, ...], ...]  # one tuple for each vector
-    exponents: tuple[int, ...]  # vector j stands for integers[j] times 2^-exponents[j]
-
-    def __post_init__(self) -> None:
-        if len(self.integers) != len(self.exponents) or len({len(vector) for vector in self.integers}) > 1:
-            raise ParameterError("Directions need one exponent for each vector, and vectors of the same length.")
-        whole = set().union(*(map(type, vector) for vector in (*self.integers, self.exponents))) <= {int}
-        if not whole or any(abs(p) > MOST_EXPONENT for p in self.exponents):
-            raise ParameterError(
-                f"Directions are integers times 2^p, with p a whole number of at most {MOST_EXPONENT}."
-            )
-        if any(sum(map(abs, vector)) > 1 << ROOM_BITS for vector in self.integers):
-            raise ParameterError(f"The integers of a direction must add up to at most 2^{ROOM_BITS} in size.")
-
-    @classmethod
-    def rounded(cls, matrix: ArrayLike, *, bits: int = ROOM_BITS - 1, most: int = MOST_EXPONENT) -> Directions:
-        """Round the columns of a finite matrix so that their integers add up to about 2^bits at most."""
-        columns = np.array(matrix, dtype=float)
-        if columns.ndim != 2 or not np.isfinite(columns).all():
-            raise ParameterError("Directions must be a matrix of finite numbers.")
-        with np.errstate(over="ignore"):
-            sizes = np.abs(columns).sum(axis=0)
-        exponents = np.minimum(np.where(sizes > 0, bits - np.frexp(sizes)[1], 0), most)
-        if not np.isfinite(sizes).all() or (exponents < -MOST_EXPONENT).any():
-            raise ParameterError(f"Directions must have entries of at most 2^{MOST_EXPONENT} in size.")
-        integers = np.rint(np.ldexp(columns, exponents)).astype(np.int64)
-        return cls(tuple(map(tuple, integers.T.tolist())), tuple(exponents.tolist()))
-
-    @cached_property
-    def floats(self) -> Floats:
-        """The vectors as columns of a matrix, exactly."""
-        if not self.integers:
-            return np.empty((0, 0))
-        floats: Floats = np.ldexp(np.array(self.integers, dtype=float).T, -np.array(self.exponents, dtype=int))
-        return floats
-
-    FIELDS = Fields(
-        "directions",
-        "A matrix of exact numbers, column by column.",
-        integers=many(many(_WHOLE))("A list for each column of the matrix."),
-        exponents=many(_WHOLE)("p of each list, whose integers stand for themselves times 2^-p."),
-    )
 
 
 @dataclass(frozen=True)
@@ -112,14 +57,19 @@ class Coordinates(FileRecord):
     widths: tuple[tuple[float, ...], ...]  # half widths of each outcome in rising order, one of which is chosen later
     row_norms: tuple[float, ...] = ()  # rising edges between which rows are counted by |z|, none below the radius
     most: int = 1  # the largest number of rows that one person counts for
+    shrinkage: Shrinkage | None = None  # of a wide table, whose theta is over u
 
     def __post_init__(self) -> None:
         d, m = len(self.design), len(self.outcomes)
         if checks.repeated([*self.design, *self.outcomes]) is not None:
             raise ParameterError("A coordinate is named twice in a stage, or is regressor and outcome at once.")
-        sizes = {len(vector) for vector in (*self.P.integers, *self.theta.integers)}
-        if not self.P.integers or sizes != {d} or len(self.theta.integers) != m or len(self.widths) != m:
+        sizes = {self.P.length, *(len(vector) for vector in self.theta.integers)}
+        if not self.P.integers or sizes != {d} or self.theta.along or len(self.widths) != m or not self._is_modelled:
             raise ParameterError("A stage needs directions over its design: one or more, and a model for each outcome.")
+        if self.shrinkage is not None and not (self.P.along and self.shrinkage.directions.length == d):
+            raise ParameterError("Directions that are shrunk are over axes along the columns.")
+        if self.P.along and (self.P.integers[1][0] or (self.design[0] != CONSTANT and any(self.P.integers[1]))):
+            raise ParameterError("Axes along the columns are shifted by multiples of the constant alone.")
         models = zip(self.theta.integers, self.theta.exponents, strict=True)
         if not all(0 <= t <= ROOM_BITS and (1 << t) + sum(map(abs, own)) <= 1 << ROOM_BITS for own, t in models):
             raise ParameterError(f"The model of a stage does not leave exact residuals within 2^{ROOM_BITS}.")
@@ -155,18 +105,30 @@ class Coordinates(FileRecord):
         rotated, edges = Directions.rounded(P), tuple(map(float, row_norms))
         return cls(tuple(design), tuple(outcomes), rotated, models, float(radius), own, edges, most)
 
+    @property
+    def _is_modelled(self) -> bool:
+        """Whether each outcome has a model."""
+        return len(self.theta.integers) == len(self.outcomes)
+
     def of_model(self, outcomes: Sequence[str], theta: ArrayLike, widths: Sequence[Sequence[float]]) -> Coordinates:
         """Return the same axes and radius at a model of some outcomes, with other half widths."""
         shape = len(self.design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, shape), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
         own = tuple(tuple(map(float, widths_)) for widths_ in widths)
-        return Coordinates(self.design, tuple(outcomes), self.P, models, self.radius, own, (), self.most)
+        held = self.design, tuple(outcomes), self.P, models, self.radius, own, (), self.most
+        return Coordinates(*held, self.shrinkage)
+
+    def linear(self, gamma: Floats) -> Floats:
+        """Return the coefficients of the mapped columns, for predictors gamma'z/r in whitened z, or gamma'u of u."""
+        if self.shrinkage is None:
+            return self.P.times(gamma) / self.radius
+        return self.P.times(self.shrinkage.applied(gamma)) / (self.radius * self.shrinkage.radius)
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
         """Names of the coordinates u, none of which is that of an outcome."""
         prefixes = ("u" * k for k in itertools.count(1))
-        names = (tuple(f"{prefix}{j + 1}" for j in range(len(self.P.integers))) for prefix in prefixes)
+        names = (tuple(f"{prefix}{j + 1}" for j in range(len(self.P.exponents))) for prefix in prefixes)
         return next(own for own in names if not set(own) & set(self.outcomes))
 
     def bins(self, outcome: str) -> int:
@@ -210,6 +172,7 @@ class Coordinates(FileRecord):
         widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),
         lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=(), attribute="row_norms"),
         most=whole(1)("The largest number of rows that one person counts for; 1 by default.", absent=1),
+        shrinkage=record(Shrinkage)("Directions that are shrunk, of a wide table; theta is over u there.", absent=None),
     )
 
     @classmethod
@@ -238,6 +201,7 @@ class RotatedBatch(NamedTuple):
     U: Floats  # the rows of u
     V: Floats  # the weighted residuals v of each outcome
     row_norms: Floats  # max(|z|, r) of each row
+    w: Floats  # the weight of each row
 
 
 class CoordinateMap:
@@ -250,36 +214,62 @@ class CoordinateMap:
 
     def __init__(self, coordinates: Coordinates, domain: Domain, rows: int) -> None:
         coordinates.check(domain)
-        q, x = len(coordinates.axes), domain.indices(coordinates.design)
-        W = np.zeros((q + len(coordinates.outcomes), len(domain.entries)))
-        W[:q, x] = coordinates.P.floats.T
-        for row, model, place in zip(
-            W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
-        ):
-            row[x], row[place] = -model, self._of_outcome
-        self._alone, self._q = _alone(W[:q]), q
-        self._parts = _parts(W if self._alone is None else W[q:])
+        self._q, self._m = len(coordinates.axes), len(coordinates.widths)
+        self._shrinkage = None if coordinates.shrinkage is None else _ShrinkageMap(coordinates, domain)
+        self._alone, W = self._axes(coordinates, domain)
+        self._parts = _parts(W)
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
         self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.row_norms) * ONE
-        self._both, self._work = np.empty((self._l + len(W)) * rows), np.empty(q * rows)
+        self._both, self._work = np.empty((self._l + self._q + self._m) * rows), np.empty(self._q * rows)
+
+    def _axes(self, coordinates: Coordinates, domain: Domain) -> tuple[tuple[Any, Floats, Floats] | None, Floats]:
+        """Return the axes along single columns, if all are, and the rows of the matrix of all other products."""
+        q, x = self._q, domain.indices(coordinates.design)
+        along, models = coordinates.P.along, () if self._shrinkage else coordinates.theta.floats.T
+        W = np.zeros((len(models) if along else q + len(models), len(domain.entries)))
+        places = domain.indices(coordinates.outcomes[: len(models)])
+        for row, model, place in zip(W[len(W) - len(models) :], models, places, strict=True):
+            row[x], row[place] = -model, self._of_outcome
+        if along:
+            return _along(coordinates.P, np.array(x)), W
+        W[:q, x] = coordinates.P.floats.T
+        alone = _alone(W[:q])
+        return alone, W if alone is None else W[q:]
 
     def rotate(self, A: Floats) -> RotatedBatch:
         """Transform a batch, one encoded row a line."""
+        self._make_room(A)
         l, q, n = self._l, self._q, len(A)  # noqa: E741
-        lines = l + q + len(self._widths)
+        lines = l + q + self._m
         held = self._both[: lines * n].reshape(lines, n)  # without gaps, for numpy's sake
         both, E, U, V = held[: l + q], held[:l], held[l : l + q], held[l + q :]
         self._products(A, held[l:])
-        length = np.maximum(np.sqrt(_squares(U, self._work[: q * n].reshape(q, n))), self._radius)
-        self._weigh(V, self._radius / length, A)
-        U *= ONE / length
-        np.rint(U, out=U)
-        inside = np.einsum("ij,ij->j", U, U) <= self._norm
-        if not inside.all():
-            U *= inside
+        work = self._work[: q * n].reshape(q, n)
+        length = np.maximum(np.sqrt(squared_norms(U, work)), self._radius)
+        w = self._radius / length
+        into_ball(U, length, self._norm)
+        if self._shrinkage is not None:
+            w *= self._shrinkage.shrink(U, work)
+            self._shrinkage.residuals(U, w, A, V, self._of_outcome)
+        self._weigh(V, w, A)
         self._clip(V, E)
-        return RotatedBatch(both, E, U, V, length)
+        return RotatedBatch(both, E, U, V, length, w)
+
+    def again(self, U: Floats, w: Floats, A: Any) -> RotatedBatch:
+        """Transform rows of a wide table whose u and weights are known, at the model of these coordinates.
+
+        `A[:, place]` must be the encoded column at the place of each outcome, and of an exposure.
+        """
+        assert self._shrinkage is not None
+        l, q, n = self._l, self._q, len(w)  # noqa: E741
+        held = self._both[: (l + q + self._m) * n].reshape(l + q + self._m, n)
+        E, V = held[:l], held[l + q :]
+        held[l : l + q] = U
+        self._shrinkage.residuals(held[l : l + q], w, A, V, self._of_outcome)
+        self._weigh(V, w, A)
+        self._clip(V, E)
+        return RotatedBatch(held[: l + q], E, held[l : l + q], V, np.empty(0), w)
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
         """Weight the residuals: y - theta'x becomes v."""
@@ -293,8 +283,9 @@ class CoordinateMap:
         if self._alone is None:
             return
         (places, factors, shifts), Z = self._alone, out[:first]
-        for i in range(0, len(A), _LINES):
-            Z[:, i : i + _LINES] = A[i : i + _LINES, places].T
+        step = max(1, len(A)) if on_device(A) else _LINES
+        for i in range(0, len(A), step):
+            Z[:, i : i + step] = A[i : i + step, places].T
         Z *= factors[:, None]
         Z += shifts[:, None]
 
@@ -305,6 +296,12 @@ class CoordinateMap:
             np.clip(np.multiply(v, (1 / widths)[:, None], out=own), -ONE, ONE, out=own)
             start += len(widths)
         np.rint(E, out=E)
+
+    def _make_room(self, A: Floats) -> None:
+        """Take longer arrays to work in where a batch needs them: on a device, whose batches are longer."""
+        lines = self._l + self._q + self._m
+        if len(self._both) < lines * len(A):
+            self._both, self._work = np.empty(lines * len(A), like=A), np.empty(self._q * len(A), like=A)
 
     def counts(self, V: Floats, weights: Floats | None = None) -> list[Ints]:
         """Count the weighted residuals of a batch in each bin between the half widths of its outcome."""
@@ -318,6 +315,8 @@ class CoordinateMap:
 
 def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
     """Count the sizes, or add their weights, in the bins that end at each edge, and beyond the last."""
+    if on_device(sizes):  # each count would be waited for
+        return np.bincount(np.searchsorted(edges, sizes), weights, minlength=len(edges) + 1).astype(np.int64)
 
     def count(these: Bools) -> int:
         return int(np.count_nonzero(these) if weights is None else weights[these].sum())
@@ -336,7 +335,7 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
     >>> (shortened(np.array([[3.0, 30.0], [4.0, 40.0]]), 10.0, 2**41) / ONE).round(6).tolist()
     [[0.3, 0.6], [0.4, 0.8]]
     """
-    length = np.maximum(np.sqrt(_squares(T, np.empty_like(T))), radius)
+    length = np.maximum(np.sqrt(squared_norms(T, np.empty_like(T))), radius)
     S = np.rint(T * (ONE / length))
     inside: Floats = S * (np.einsum("ij,ij->j", S, S) <= norm_squared)
     return inside
@@ -346,6 +345,50 @@ def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
     """Compute the scores u e of one outcome, as lattice integers: in no coordinate larger than u."""
     products: Floats = np.multiply(U, e / ONE, out=out)
     return np.rint(products, out=products)
+
+
+def into_ball(U: Floats, length: Floats, norm: float) -> None:
+    """Scale columns by 1/length and round them to the lattice, in place; set those beyond a squared norm to 0."""
+    U *= ONE / length
+    np.rint(U, out=U)
+    inside = np.einsum("ij,ij->j", U, U) <= norm
+    if not inside.all():
+        U *= inside
+
+
+class _ShrinkageMap:
+    """Shrinks the directions of a stage of a wide table in batches of rows."""
+
+    def __init__(self, coordinates: Coordinates, domain: Domain) -> None:
+        own = coordinates.shrinkage
+        assert own is not None
+        self._Q, self._shares = own.directions.scaled, np.array(own.shares)[:, None]
+        self._radius, self._norm = own.radius * ONE, float(coordinates.norm_squared_lattice)
+        self._theta, self._outcomes = coordinates.theta.scaled, domain.indices(coordinates.outcomes)
+
+    def shrink(self, U: Floats, work: Floats) -> Floats:
+        """Shrink u0 to u, in place; return the weights of the rows."""
+        T = np.rint(self._Q.T @ U)
+        U -= np.matmul(self._Q, np.rint(self._shares * T), out=work)
+        length = np.maximum(np.sqrt(squared_norms(U, work)), self._radius)
+        into_ball(U, length, self._norm)
+        weights: Floats = self._radius / length
+        return weights
+
+    def residuals(self, U: Floats, w: Floats, A: Floats, V: Floats, of_outcome: float) -> None:
+        """Compute y - theta'u/w of each outcome, or without y."""
+        for v, theta, place in zip(V, self._theta.T, self._outcomes, strict=True):
+            np.matmul(-theta, U, out=v)
+            v /= w
+            if of_outcome:
+                v += A[:, place]
+
+
+def _along(P: Directions, x: Ints) -> tuple[slice | Ints, Floats, Floats]:
+    """Return indices, factors and shifts of axes along the columns."""
+    in_turn = np.array_equal(x, np.arange(x[0], x[0] + len(x)))
+    factors, shifts = P.scaled
+    return slice(int(x[0]), int(x[0]) + len(x)) if in_turn else x, factors, shifts * ONE
 
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
@@ -375,7 +418,7 @@ def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
     return slice(first, first + len(places)) if in_turn else places, factors, shifts
 
 
-def _squares(Z: Floats, work: Floats) -> Floats:
+def squared_norms(Z: Floats, work: Floats) -> Floats:
     """Return the squared norms of the columns, each summed in an order that depends on the number of rows alone."""
     np.multiply(Z, Z, out=work)
     k = len(work)

@@ -379,8 +379,8 @@ class Domain(Written):
             raise NotReleasedError(self._undeclared(name))
         if len(places) != 2:
             raise ParameterError(
-                f"Column {name!r} is a category of {len(places)} levels; name one level as the outcome, "
-                f"for example {self.entries[places[-1]].name!r}."
+                f"Column {name!r} is a category of {len(places)} levels; name one level as the outcome, for example "
+                f"{self.entries[places[-1]].name!r}, or take DPLogisticRegression, which models all of them at once."
             )
         return places[1]
 

@@ -167,7 +167,7 @@ def _onto_ball(Z: Floats) -> Floats:
 
 
 def _in_order(Z: Floats) -> Floats:
-    squares = np.zeros(len(Z))
+    squares = np.zeros(len(Z), like=Z)
     for column in Z.T:
         squares += column * column
     return squares

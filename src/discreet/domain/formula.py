@@ -16,7 +16,7 @@ of numbers in the user's own units, of a number with each level of a category, o
 number. ``- a`` takes a term out again, ``- 1`` or ``+ 0`` the intercept; the first category then has a coefficient for
 every level. ``.`` stands for all declared columns but the outcome. ``C(a)`` says that a is a category, and is an error
 where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b. Inside ``I(...)`` signs
-are those of arithmetic. The outcome is a number, one level of a category, ``region[south]``, or a number made of
+are those of arithmetic. The outcome is a number, a category, one level of it, ``region[south]``, or a number made of
 declared ones, ``log(income)``.
 
 The bounds of all that is derived follow from those of the columns: see `discreet.domain.derived`.
@@ -247,14 +247,18 @@ class _Parser(Reader):
         place = len(left) - len(left.lstrip())
         quoted = name[0] == name[-1] == "`" and name.count("`") == 2
         name = name[1:-1] if quoted else name
+        column = self.domain.columns.get(name)
+        if column is not None and column.levels and not column.factors:
+            self.target, self.outcome = name, (name, column)
+            return
         try:
-            column = self.domain.entries[self.domain.target(name)].column
+            own = self.domain.entries[self.domain.target(name)].column
         except DiscreetError as error:
             if quoted or not any(sign in name for sign in "()^*:"):
                 self.fail(place, str(error).rstrip("."))
             self._read_made_target(left, place)
         else:
-            self.target, self.outcome = name, (column, self.domain.columns[column])
+            self.target, self.outcome = name, (own, self.domain.columns[own])
 
     def _read_made_target(self, left: str, place: int) -> None:
         self.read_tokens(place, len(left))
@@ -264,8 +268,8 @@ class _Parser(Reader):
         if len(terms) != 1:
             self.fail(place, "The outcome is one number")
         name, column = self.column(terms[0])
-        if column.bounds is None:
-            self.fail(place, "The outcome is one number, or one level of a category")
+        if column.bounds is None and name not in self.domain.columns:
+            self.fail(place, "The outcome is one number, a category, or one level of it")
         self.target, self.outcome = name, (name, column)
 
     # ------------------------------------------------------------ terms

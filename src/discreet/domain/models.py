@@ -21,7 +21,7 @@ def read_models(domain: Domain, models: str | Sequence[str]) -> Iterator[Model]:
 
 
 def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list[str] | None]:
-    """Return the domain of the columns that formulas use, and their outcomes.
+    """Return the domain of the columns that formulas use, and their outcomes, which are numbers or levels.
 
     Outcomes are None, which stands for any column, where a formula names none or one is a feature of another model.
 
@@ -34,7 +34,11 @@ def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list
     >>> of_models(domain, ["income ~ age", "health ~ income"])[1] is None
     True
     """
-    return joined(domain, list(read_models(domain, models)))
+    found = list(read_models(domain, models))
+    for model in found:
+        if model.target is not None:
+            model.domain.target(model.target)
+    return joined(domain, found)
 
 
 def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | None]:

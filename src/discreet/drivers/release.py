@@ -10,6 +10,7 @@ from typing import Any
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.old_keywords import renamed
+from discreet.data.device.device import as_device
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.reading import Progress, Table
 from discreet.data.stages import Readings
@@ -24,6 +25,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes import budget
 from discreet.recipes.budget import MOST_STAGES
+from discreet.recipes.glm_geometry import WIDEST
 from discreet.recipes.linear import Linear
 from discreet.recipes.moments import MomentsOnce
 from discreet.recipes.noise import StatisticRequest
@@ -47,6 +49,7 @@ def release(
     rows: int | None = None,
     neighbors: Neighbors = "add-remove",
     n_jobs: int | None = None,
+    device: str | None = None,
     progress: bool | Progress = False,
     random_state: Any = None,
 ) -> PrivateMoments:
@@ -64,16 +67,15 @@ def release(
     features : sequence of str, optional
         The features; no other columns but these and the outcomes are read then.
     models : str or sequence of str, optional
-        Instead: formulas of the models to come. Their columns alone are read, so ``missing="drop"`` leaves out rows for
-        these alone.
+        Instead: formulas of the models to come; their columns alone are read, and looked at by ``missing="drop"``.
     shares : mapping, optional
         Shares of mu^2 for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with `targets`, in one stage:
         0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
     stages, covariance : int or "auto", and {"auto", "robust", "classical"}
         The number of stages of a table with named outcomes, 1 keeping all bounds as declared; and whether they release
         the score products that robust standard errors need. See `DPLinearRegression`.
-    rows, neighbors, n_jobs, progress, random_state
-        As for the estimators: the public number of rows, the relation, threads, a progress bar, seeds for simulation.
+    rows, neighbors, n_jobs, device, progress, random_state
+        As for the estimators: the public number of rows, the relation, threads, a device, a progress bar, random seeds.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def release(
         domain, targets = _asked(domain, targets, features, models)
     elif features is not None or models is not None:
         raise ParameterError("features= and models= need the table itself: Moments hold the columns that they hold.")
-    return _release(table, domain, targets, shares, (stages, covariance), session, (n_jobs, progress))
+    return _release(table, domain, targets, shares, (stages, covariance), session, (n_jobs, progress, device))
 
 
 def _release(
@@ -101,12 +103,13 @@ def _release(
     shares: Mapping[str, float] | None,
     way: tuple[Stages, Covariance],
     session: Session,
-    reading: tuple[int | None, bool | Progress],
+    reading: tuple[int | None, bool | Progress, str | None],
 ) -> PrivateMoments:
     """Release in stages if that is possible and asked for; else release moments."""
     stages, covariance = way
+    jobs, progress, device = *reading[:2], as_device(reading[2])
     if domain is not None and targets is not None and shares is None and stages != 1:
-        table = Table.of(moments, domain, *reading)
+        table = Table.of(moments, domain, jobs, progress, device)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
             recipe = Linear(session.facts(domain), *_design(domain, targets), stages, covariance)
             return release_moments(recipe, StagedSource(Readings.of(table)), session)
@@ -114,7 +117,7 @@ def _release(
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
     refuse_robust(covariance)
     if domain is not None:
-        moments = Moments.from_source(moments, domain, targets=targets, n_jobs=reading[0], progress=reading[1])
+        moments = Moments.from_source(moments, domain, targets=targets, n_jobs=jobs, device=device, progress=progress)
     requests = _requests(moments.domain, (moments.targets or None) if targets is None else targets, shares, session)
     recipe_of_moments = MomentsOnce(session.facts(moments.domain), requests=tuple(requests))
     return release_moments(recipe_of_moments, MomentsSource(moments), session)
@@ -168,7 +171,7 @@ def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tu
 # ---------------------------------------------------------------- which tables have stages
 
 
-WIDE = 512
+WIDE = WIDEST
 """Tables with more coordinates have one stage by default: several stages take time with the cube of their number, a
 hundred times over, and memory with its square."""
 

@@ -16,11 +16,12 @@ from discreet.data.stages import Readings, ScoreProductSums, StageSums, at_width
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
-from discreet.domain.coordinates import CoordinateMap, Coordinates, scores
+from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
 from discreet.drivers.run import Run, run
 from discreet.drivers.sources import StagedSource
 from discreet.errors import GuaranteeError
+from discreet.families.coordinates import map_of
 from discreet.gate.entropy import Entropy
 from discreet.gate.session import Session
 from discreet.gate.statistics import Integers, exact_blocks
@@ -109,7 +110,7 @@ def _histogram(domain: Domain, A: Floats, copies: Floats, column: str) -> Histog
 
 def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """Compute the sums of a stage over encoded rows with copies."""
-    rotated = CoordinateMap(coordinates, domain, len(A)).rotate(A)
+    rotated = map_of(coordinates, domain, len(A)).rotate(A)
     weighted, k = rotated.U * copies, len(rotated.E)
     lines = rotated.both if gram else rotated.E
     sums = np.zeros((len(lines), len(rotated.U) + 1))
@@ -131,7 +132,7 @@ def _score_products(
 ) -> ScoreProductSums:
     """Compute the sums of scores and of inner rows over encoded rows with copies."""
     own = at_widths(coordinates, chosen)
-    rotated = CoordinateMap(own, domain, len(A)).rotate(A)
+    rotated = map_of(own, domain, len(A)).rotate(A)
     products = [scores(rotated.U, e) for e in rotated.E]
     if len(products) == 1:
         products.append(rotated.U * (np.abs(rotated.E[0]) < ONE))

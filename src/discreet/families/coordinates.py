@@ -7,9 +7,10 @@ With x the design's coordinates of an encoded row and y an outcome in the user's
     v   = w (y - m)           e = clip(v, -b, b)/b                |e| <= 1
     k   = sqrt(h'(eta)/c)     a = k u                             |a| <= |u| <= 1
 
-with c the largest slope of h: the score of a row is b u e, and its Fisher information c a a'. theta'x is exact, and
-all else is done element by element by operations that IEEE 754 defines to the last bit, so e and a are functions of
-the row alone. Proofs in ``docs/mathematics``, section 13.
+with c the largest slope of h: the score of a row is b u e, and its Fisher information c a a'. Classes that exclude each
+other have k = 2 sqrt(p_j p_k) for each pair of them instead. theta'x is exact, and all else is done element by element
+by operations that IEEE 754 defines to the last bit, so e and a are functions of the row alone. Proofs in
+``docs/mathematics``, section 13.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.field_kinds import ABOVE_0, TEXT, one_of, record
 from discreet.core.fields import Fields
-from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch
-from discreet.domain.domain import LATTICE_BITS, Domain
+from discreet.domain.coordinates import CoordinateMap, Coordinates, RotatedBatch, into_ball, squared_norms
+from discreet.domain.domain import LATTICE_BITS, Domain, rounded_ball
 from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
+from discreet.domain.sketch import SketchCoordinates, SketchMap
 from discreet.errors import DomainError, ParameterError
 from discreet.families import FAMILIES, Family, Link
 
@@ -79,6 +81,12 @@ class ModelCoordinates(Coordinates):
         if self.exposure is not None and not known.exposed:
             raise ParameterError("Only counts have an exposure.")
         cornered = checks.is_real(self.width) and 0 < self.width < math.inf
+        if (
+            self.shrinkage is not None
+            and known.joint
+            and (set(map(len, self.widths)) != {1} or len(set(self.widths)) > 1)
+        ):
+            raise ParameterError("Classes of a wide table have one half width.")
         if cornered != known.cornered or (self.width is not None and not cornered):
             raise ParameterError("A hinge has the width of its corner, and other losses have none.")
 
@@ -101,17 +109,30 @@ class ModelCoordinates(Coordinates):
     ) -> ModelCoordinates:
         """Take axes and radius from other coordinates, at a model that is rounded so that products are exact."""
         held = plain.of_model(outcomes, theta, widths)
-        own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
+        own = (
+            held.design,
+            held.outcomes,
+            plain.P,
+            held.theta,
+            plain.radius,
+            held.widths,
+            (),
+            plain.most,
+            plain.shrinkage,
+        )
         return cls(*own, link, float(most), exposure, width)
 
     def _norm_squared(self, names: tuple[str, ...]) -> float:
         """The largest squared norm of u, or of e; with classes that exclude each other it is below 1 + 1/b.
 
-        |e| is at most 1 for the class of the row, and p/b for another one, whose squares add up to 1/b at most.
+        |e| is at most 1 for the class of the row, and p/b for another one, whose squares add up to 1/b at most. In a
+        wide table the whole of e is scaled to norm 1.
         """
         own = super()._norm_squared(names)
         if not self.family.joint or names == self.axes:
             return own
+        if self.shrinkage is not None:
+            return math.ldexp(float(rounded_ball(len(self.outcomes))), -2 * LATTICE_BITS)
         least = min(1.0, *(widths[0] for widths in self.widths))
         return min(own, 1 + 1 / least + len(names) * 2.0**-LATTICE_BITS)
 
@@ -122,6 +143,12 @@ class ModelCoordinates(Coordinates):
         columns = {domain.column_of[name] for name in self.outcomes}
         if self.family.joint and not (len(columns) == 1 and domain.columns[columns.pop()].is_indicator):
             raise DomainError("Classes that exclude each other are levels of one category.")
+
+    @property
+    def slopes(self) -> int:
+        """The number of k of a row: one for each outcome, or for each pair of classes that exclude each other."""
+        m = len(self.outcomes)
+        return m * (m - 1) // 2 if self.family.joint else m
 
     @property
     def largest_slope(self) -> float:
@@ -149,7 +176,6 @@ class ModelCoordinates(Coordinates):
         exposure=TEXT("Its exposure column.", absent=None),
         width=ABOVE_0("The width of the corner of its hinge.", absent=None),
     )
-    """One description of coordinates of either kind: those of other stages lack the last fields."""
 
 
 def check_exposure(name: str | None, domain: Domain) -> None:
@@ -163,9 +189,17 @@ def check_exposure(name: str | None, domain: Domain) -> None:
 
 
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
-    """Read coordinates of either kind from a file."""
-    return ModelCoordinates.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
+    """Read coordinates of any kind from a file."""
+    kind = ModelCoordinates if "link" in facts else SketchCoordinates if "reach" in facts else Coordinates
+    return kind.from_dict(facts)
 
+
+_EVERY_KIND = Fields(
+    Coordinates.FIELDS.name,
+    Coordinates.FIELDS.words,
+    **SketchCoordinates.FIELDS.rows | ModelCoordinates.FIELDS.rows,
+)
+"""One description of coordinates of all kinds: each lacks the fields of others."""
 
 COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 
@@ -173,7 +207,7 @@ COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 class ModelCoordinateMap(CoordinateMap):
     """Transform batches of encoded rows of one domain into the coordinates of a stage at a model.
 
-    The rows of `RotatedBatch.both` are e, u, and then k of each outcome.
+    The rows of `RotatedBatch.both` are e, u, and then k of each outcome, or of each pair of classes.
 
     Parameters
     ----------
@@ -201,7 +235,7 @@ class ModelCoordinateMap(CoordinateMap):
         super().__init__(coordinates, domain, rows)
         self._model, places, self._informed = coordinates, domain.indices(coordinates.outcomes), information
         self._outcomes = [(place, float(domain.centre[place]), float(domain.half[place])) for place in places]
-        self._k, exposure = np.empty((len(places), 0)), coordinates.exposure
+        self._k, exposure = np.empty((coordinates.slopes, 0)), coordinates.exposure
         self._exposure = None if exposure is None else domain.indices([exposure])[0]
         if self._exposure is not None:
             self._units = float(domain.centre[self._exposure]), float(domain.half[self._exposure])
@@ -215,15 +249,26 @@ class ModelCoordinateMap(CoordinateMap):
         eta = V / -ONE
         if self._exposure is not None:
             eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
-        y = np.array([centre + half * (A[:, place] / ONE) for place, centre, half in self._outcomes])
+        y = np.stack([centre + half * (A[:, place] / ONE) for place, centre, half in self._outcomes])
         if self._informed:
             self._k = np.rint(np.minimum(self._model.root(eta), 1.0) * ONE)
         np.multiply(self._model.residual(eta, y), w, out=V)
         V *= ONE
 
+    def _clip(self, V: Floats, E: Floats) -> None:
+        """Clip residuals; those of classes that exclude each other are scaled to norm b in a wide table."""
+        if self._shrinkage is None or not self._model.family.joint:
+            super()._clip(V, E)
+            return
+        E[:] = V
+        length = np.maximum(np.sqrt(squared_norms(V, np.empty_like(V))), self._model.widths[0][0] * ONE)
+        into_ball(E, length, float(rounded_ball(len(E))))
+
 
 def map_of(coordinates: Coordinates, domain: Domain, rows: int, *, information: bool = False) -> CoordinateMap:
-    """The transformation of rows into coordinates of either kind, with k of a model's rows if they are needed."""
+    """The transformation of rows into coordinates of any kind, with k of a model's rows if they are needed."""
     if isinstance(coordinates, ModelCoordinates):
         return ModelCoordinateMap(coordinates, domain, rows, information=information)
+    if isinstance(coordinates, SketchCoordinates):
+        return SketchMap(coordinates, domain, rows)
     return CoordinateMap(coordinates, domain, rows)

@@ -26,6 +26,7 @@ class MultinomialFamily(ClassFamily):
     words = FamilyWords("multinomial logistic regression", "log odds of the outcome", "log odds", "odds_ratio")
     losses = ()
     largest = 1.0
+    staged = True
     joint = True
 
     def loss(self, most: float = 1.0) -> Logistic:
@@ -40,6 +41,13 @@ class MultinomialFamily(ClassFamily):
             total += row
         p: Floats = scores / total
         return p
+
+    def root(self, eta: Floats, most: float) -> Floats:
+        """The root 2 sqrt(p_j p_k) for each pair of classes j < k, in order; |diag(p) - p p'| is made of p_j p_k."""
+        p = self.mean(eta, most)
+        first, second = np.triu_indices(len(p), k=1)
+        k: Floats = 2 * (np.sqrt(p[first]) * np.sqrt(p[second]))
+        return k
 
     def probabilities(self, eta: Floats) -> Floats:
         """The probability of each class, a column each."""

@@ -17,6 +17,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.old_keywords import WithOldKeywords
 from discreet.core.threads import threads_for
+from discreet.data.device.device import as_device
 from discreet.data.moments import outcome_names
 from discreet.data.reading import Progress, Table, threads
 from discreet.data.sources.base import check_lengths
@@ -253,6 +254,9 @@ _PARAMETERS = """epsilon, delta : float
         A public bound on `sample_weight`; a domain may say so too.
     n_jobs : int, optional
         Threads; all cores by default.
+    device : {None, "auto", "cpu", "cuda"}, optional
+        Where exact sums are computed: by numpy (None), or by PyTorch on the processor or a GPU; "auto" is a GPU where
+        there is one. The release is the same to the last bit. See ``docs/howto/gpu.md``.
     random_state : None
         For simulation only: a release made with a seed promises nothing."""
 
@@ -287,6 +291,7 @@ class PrivateEstimator(Estimator, ABC):
     rows_per_person: int | None = None
     largest_weight: float | None = None
     n_jobs: int | None = None
+    device: str | None = None
     random_state: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -302,9 +307,9 @@ class PrivateEstimator(Estimator, ABC):
 
         Parameters
         ----------
-        X : array, pandas or polars frame, or Arrow table
+        X : array, tensor, pandas or polars frame, or Arrow table
             The features.
-        y : array, series, or frame or table of one column
+        y : array, tensor, series, or frame or table of one column
             The outcome; several columns, for estimators of several outcomes, are as many models from one release.
         sample_weight : array, optional
             Weights of the rows, for which `largest_weight` or the domain declares a public bound; noise hides a row of
@@ -376,7 +381,7 @@ class PrivateEstimator(Estimator, ABC):
     def _opened(self, table: InputTable, domain: Domain, progress: bool | Progress = False) -> Table:
         """Return the table with its rows still unread, if the method can use them."""
         self._refuse_unit(domain)
-        return Table.of(table, domain, self.n_jobs, progress)
+        return Table.of(table, domain, self.n_jobs, progress, as_device(self.device))
 
     @property
     def _one_row_each(self) -> str:
@@ -400,6 +405,7 @@ class PrivateEstimator(Estimator, ABC):
         promise = self._promise()
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
         threads(self.n_jobs)
+        as_device(self.device)
         if self._check_paper() is not None and promise.neighbors != self.paper_neighbors:
             raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise

@@ -26,9 +26,10 @@ class DPLogisticRegression(PrivateCoordinatesModel, PerturbedClassifier):
     """Logistic regression by noisy Fisher scoring, with a proven guarantee.
 
     The log odds of the second class are linear, x'theta. With three classes or more the model is multinomial: the
-    probability of a class is in proportion to e^(x'theta) of that class, and one release is for all of them. Eight
-    steps release the score sum_i x_i (y_i - p_i) at the model so far, with Gaussian noise, in private coordinates; the
-    estimate takes all of them together.
+    probability of a class is in proportion to e^(x'theta) of that class, and one release is for all of them; `results_`
+    reports log odds against the first class, and `Results.against_class` against another. Eight steps release the score
+    sum_i x_i (y_i - p_i) at the model so far, with Gaussian noise, in private coordinates; the estimate takes all of
+    them together.
 
     A choice of `penalty`, `alpha`, `adaptive` or `noise`, or ``stages=1``, takes objective perturbation in one stage:
     theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise, for each of three

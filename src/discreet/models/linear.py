@@ -15,8 +15,8 @@ from discreet.data.reading import Table
 from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
 from discreet.domain import Domain
-from discreet.domain.levels import every_level
-from discreet.drivers.release import has_own_bounds, refuse_robust, stages_suit
+from discreet.domain.levels import every_level, lift
+from discreet.drivers.release import WIDE, has_own_bounds, has_own_range, refuse_robust, stages_suit
 from discreet.drivers.run import Run, release_moments, run
 from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
@@ -29,20 +29,29 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes.base import Recipe
 from discreet.recipes.budget import MOST_STAGES
+from discreet.recipes.glm import Predictors
 from discreet.recipes.linear import Linear, in_ball
 from discreet.recipes.moments import Counted, Fixed, MomentsOnce, one_stage
 from discreet.recipes.noise import StatisticRequest
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.recipes.staged import COVARIANCES, Covariance, Stages
+from discreet.recipes.wide import Wide, WideModel
 from discreet.released.equations import noise_aware_solution, normal_equations
+from discreet.released.units import column_of, in_user_units
 from discreet.results.estimands import CHOICES, EstimandChoice
 from discreet.results.models import Solve, solve_many
 from discreet.results.private_moments import PrivateMoments
+from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results, results
 from discreet.solve.equations import NormalEquations
 
 _LOOSE = 0.01
 """Bounds are far too wide where the outcome's mean square is below this share of the largest possible."""
+
+
+def _source(table: Table) -> StagedSource:
+    """Return the rows of a table for a recipe that reads them several times."""
+    return StagedSource(Readings.of(table))
 
 
 # ---------------------------------------------------------------- what the models share
@@ -203,8 +212,9 @@ class DPLinearRegression(MomentsRegressor):
         The number of stages of the release, each in coordinates that the ones before it found. All rows are read once
         before any noise is drawn, which finds bad data, and once for each stage; three stages or more count row norms
         in a reading of their own. "auto" decides by the released number of rows; streams, which can be read only once,
-        have one stage, and so have `fit_moments`, which reads no rows, and tables of more than 512 coordinates, for
-        which more would take long.
+        have one stage, and so has `fit_moments`, which reads no rows. A model of one outcome with more than 512
+        coefficients takes gradient steps after two sketches of the columns' products, and has no standard errors;
+        DPRidge and DPLasso, which need all products, have one stage there.
     narrow : bool
         Whether the bounds of a declared outcome may be narrowed where there is one stage: all rows are then read twice.
         With narrow=False the bounds are used as declared, in one stage.
@@ -234,6 +244,8 @@ class DPLinearRegression(MomentsRegressor):
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
+    descends: ClassVar[bool] = True
+    """Whether wide tables are fitted by gradient steps, which release no products of the columns."""
 
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))
@@ -250,6 +262,10 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         domain, once = table.domain, table.reader.once
+        if self._is_wide(domain, spec, once=once):
+            table.reader.refuse_models()
+            session = self._session(spec.promise)
+            return self._fit_run(run(self._recipe(domain, spec, session), _source(table), session), spec)
         staged = self._is_staged(domain, spec, once=once)
         check_size(len(domain.entries), staged=staged)
         if not staged:
@@ -267,8 +283,27 @@ class DPLinearRegression(MomentsRegressor):
         session = self._session(spec.promise)
         recipe = self._recipe(domain, spec, session)
         if staged:
-            return self._fit_run(run(recipe, StagedSource(Readings.of(table)), session), spec)
+            return self._fit_run(run(recipe, _source(table), session), spec)
         return self._fit_run(run(recipe, MomentsSource.counted(*counted(table, spec.target), table), session), spec)
+
+    def _is_wide(self, domain: Domain, spec: FitSpec, *, once: bool = False) -> bool:
+        """Whether the model is fitted by gradient steps: it has many coefficients and one outcome."""
+        free = self.stages == "auto" and self.narrow and self.descends and not (once or spec.several)
+        if not free or self.covariance != "auto" or not has_own_range(domain, spec.target):
+            return False
+        design = every_level(domain, spec.features, domain.design_names(spec.features))
+        return len(design) > WIDE and (self.neighbors == "add-remove" or self.rows is not None)
+
+    def _fit_wide(self, found: Run, spec: FitSpec) -> Self:
+        """Fit to a release by gradient steps, whose coefficients and noisy scores are what is kept."""
+        domain, column = found.certificate.domain, column_of(found.certificate.domain, spec.target)
+        shown = domain.design_names(spec.features)
+        theta = lift(domain, every_level(domain, spec.features, shown), shown).T @ found.result.theta[:, 0]
+        coef, intercept = in_user_units(domain, shown, theta, domain.map(column))
+        names = shown[int(domain.intercept) :]
+        released = ReleasedModel(found.certificate, spec.target, names, coef, intercept, values=found.values)
+        self._set(released, released.results(), spec)
+        return self
 
     def recipe(self, domain: Domain, target: str, features: Sequence[str]) -> tuple[Recipe, Session]:
         """Return the recipe by which `fit` releases a table that can be read again, and a session for it.
@@ -291,6 +326,9 @@ class DPLinearRegression(MomentsRegressor):
     def _recipe(self, domain: Domain, spec: FitSpec, session: Session) -> Recipe:
         """Return the recipe: in stages, or in one stage with bounds narrowed or as declared."""
         facts, design = session.facts(domain), every_level(domain, spec.features, domain.design_names(spec.features))
+        if self._is_wide(domain, spec):
+            own = "identity", design, column_of(domain, spec.target), outcome_names(domain, spec.targets)
+            return Wide(facts, Predictors(*own))
         if self._is_staged(domain, spec):
             stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
             return Linear(facts, design, outcome_names(domain, spec.targets), stages, self.covariance)
@@ -300,6 +338,8 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_run(self, found: Run, spec: FitSpec) -> Self:
         """Fit to a release, and warn of bounds that were far too wide."""
+        if isinstance(found.result, WideModel):
+            return self._fit_wide(found, spec)
         released = PrivateMoments.of_run(found.certificate, found.values, found.result)
         if spec.several:
             e = normal_equations(released, spec.targets, spec.features)

@@ -40,6 +40,7 @@ class PenalisedRegressor(FitsPenalised, DPLinearRegression):
     """The name of the model in `PrivateMoments.fit`."""
 
     many_outcomes: ClassVar[bool] = False
+    descends: ClassVar[bool] = False
     words: ClassVar[dict[str, str]] = {"penalised": _PENALISED}
     renamed: ClassVar[dict[str, str]] = {"penalty": "alpha"}
     penalty_ = old_attribute("penalty_", "alpha_")

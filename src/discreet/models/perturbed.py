@@ -73,6 +73,9 @@ _PENALTY = """penalty : {"l2", "l1", "elasticnet"}
         Whether one person's presence or one person's content is hidden.
     n_jobs : int, optional
         Threads; all cores by default.
+    device : {None, "auto", "cpu", "cuda"}, optional
+        Where exact sums are computed: by numpy (None), or by PyTorch on the processor or a GPU; "auto" is a GPU where
+        there is one. The release is the same to the last bit. See ``docs/howto/gpu.md``.
     random_state : None
         For simulation only: a release made with a seed promises nothing."""
 _CLASSES = """classes : sequence, optional

@@ -15,26 +15,29 @@ from discreet.drivers.release import has_own_range, refuse_robust
 from discreet.drivers.run import run
 from discreet.drivers.sources import StagedSource
 from discreet.errors import ParameterError
-from discreet.families import Link, Outcome
+from discreet.families import FAMILIES, Link, Outcome
 from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
+from discreet.recipes.base import Recipe
 from discreet.recipes.budget import SCORING_STEPS
 from discreet.recipes.glm import MOST_STAGES, Glm, Predictors
 from discreet.recipes.glm_geometry import WIDEST
 from discreet.recipes.linear import in_ball
 from discreet.recipes.staged import COVARIANCES, Covariance
+from discreet.recipes.wide import Wide
 
 _STAGES = """stages : int or "auto"
         2 releases first where the columns lie, and 3 their products, too: scoring steps are then taken in coordinates
         that whiten the columns, which takes much less noise where bounds are wide. 1 minimises a perturbed objective,
-        for the columns as declared. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
-        (`data_norm`), for more than 512 coefficients, for a penalty or noise that you choose, for adaptive=True, and
-        for replace-one neighbours without `rows`.
+        for the columns as declared. "auto" takes 3, or 2 where rows are few; 1 for streams, for rows in a ball
+        (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours without
+        `rows`; and, for more than 512 coefficients, gradient steps after two sketches of the columns' products.
     covariance : {"auto", "robust", "classical"}
         Which variances standard errors allow for; a last release, 30 % of mu^2 or 50 % for counts, tells them where
         there are stages. "robust": any variance around the model; "classical": those that the model implies, with less
-        noise. "auto" takes "robust", and no standard errors where rows are few or the table is wide.
+        noise, and all that three or more classes have. "auto" takes "robust", or "classical" for these, and no standard
+        errors where rows are few or the table is wide.
     rows_per_person : int, optional
         How many rows a person counts for at most, where `fit` is told whose rows are; a domain may say so too. Persons
         and weights need stages.
@@ -98,8 +101,13 @@ class PrivateCoordinatesModel(PerturbedModel):
             raise ParameterError(f"Persons and weights need stages: {_ONE_STAGE}. {_NEEDS}")
         if self.stages != "auto" or not table.domain.unit.plain:
             return suit
-        wide = len(design) * len(self.family.coordinates(table.domain, outcome)) > WIDEST
-        return suit and not wide and not in_ball(table.domain, design)
+        if self._is_wide(table.domain, design, outcome):
+            return suit and self.covariance == "auto"
+        return suit and not in_ball(table.domain, design)
+
+    def _is_wide(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> bool:
+        """Whether all linear predictors together have so many coefficients that gradient steps serve better."""
+        return self.stages == "auto" and len(design) * len(self.family.coordinates(domain, outcome)) > WIDEST
 
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         domain, target = table.domain, spec.target
@@ -114,7 +122,9 @@ class PrivateCoordinatesModel(PerturbedModel):
             shared = replace(table, progress=_JoinedProgress(report))
             own, session = self._model(domain, design, outcome), self._session(spec.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
-            recipe = Glm(session.facts(domain), own, stages, self.covariance)
+            recipe: Recipe = Glm(session.facts(domain), own, stages, self.covariance)
+            if self.covariance == "auto" and self._is_wide(domain, design, outcome):
+                recipe = Wide(session.facts(domain), own)
             found = run(recipe, StagedSource(Readings.of(shared)), session)
             report(1.0)
         thetas = list(found.result.theta.T)
@@ -128,6 +138,11 @@ class PrivateCoordinatesModel(PerturbedModel):
         outcomes, exposure = self.family.coordinates(domain, outcome), getattr(self, "exposure", None)
         width = getattr(self._loss(domain, outcome, 1.0), "width", None)
         link = self.several if self.several is not None and len(outcomes) > 1 else self.family.link
+        if self.covariance == "robust" and FAMILIES[link].joint:
+            raise ParameterError(
+                "Standard errors of three or more classes are those that the model implies. Choose another covariance, "
+                "'auto' or 'classical', or one level against all others as the outcome."
+            )
         return Predictors(link, design, outcome.column, outcomes, exposure, width)
 
 

@@ -171,14 +171,14 @@ class ModelPlan(Plan):
 
 
 def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:
-    """The model of classes or counts to plan for: the one in `methods`, or logistic regression for two levels."""
+    """The model of classes or counts to plan for: the one in `methods`, or logistic regression for a category."""
     if isinstance(methods, (list, tuple)) and len(methods) == 1:
         estimator = find(methods[0]).estimator
         plain = not issubclass(estimator, PerturbedModel) or estimator.family.linear
         return None if plain else estimator
     known = isinstance(domain, Domain) and methods is None and isinstance(target, str)
     column = domain.columns.get(target) if known else None
-    return DPLogisticRegression if column is not None and len(column.levels) == 2 else None
+    return DPLogisticRegression if column is not None and column.levels else None
 
 
 def refuse_targets(*given: Any) -> None:
@@ -217,7 +217,12 @@ def plan_model(
             raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
         stand, mean = domain, float(own.get("mean", sum(column.bounds) / 10))
     else:
-        if column is None or len(column.levels) != 2:
+        if column is not None and len(column.levels) > 2:
+            raise ParameterError(
+                f"There is no plan for three or more classes, and {target!r} has {len(column.levels)}. A plan for a "
+                "yes or no with the same features tells what noise does at least."
+            )
+        if column is None or not column.levels:
             raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
         stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), level_shares(target, column, own)[1]
     told: dict[str, Any] = {"correlation": correlation, "about": guesses, "mean_square": None}

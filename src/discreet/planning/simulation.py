@@ -29,6 +29,7 @@ from discreet.models.perturbed import PerturbedModel
 from discreet.planning.facts import PlanFacts
 from discreet.planning.population import Population, SampledTable, population
 from discreet.privacy import gdp
+from discreet.results.private_moments import PrivateMoments
 
 _SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # slow methods, which are simulated less often
 _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
@@ -144,8 +145,8 @@ def _fit_by_recipe(model: DPLinearRegression, table: SampledTable, domain: Domai
     recipe, session = model.recipe(domain, facts.target, facts.features)
     found = table.released((*key, domain, recipe.name), lambda: simulate(recipe, table.source(domain), session))
     model.solve(found, facts.target, facts.features)
-    stages = model.release_.stages
-    return 1 if not stages else 0 if model.release_.mean_alone else len(stages)
+    released = model.release_ if isinstance(model.release_, PrivateMoments) else model.results_.released
+    return 1 if not released.stages else 0 if released.mean_alone else len(released.stages)
 
 
 # ---------------------------------------------------------------- many fits

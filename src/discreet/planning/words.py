@@ -16,6 +16,7 @@ from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
 from discreet.planning.targets import FACTOR, Answer, SpreadScenario, Tighter
 from discreet.planning.untold import NOT_TOLD, listed, not_told
+from discreet.recipes.budget import MOST_STAGES
 from discreet.recipes.outlook import unlikely
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
@@ -159,7 +160,10 @@ def _stages(plan: NumberPlan) -> str:
     for one in sorted(staged, key=lambda one: one.epsilon):
         if one.method == staged[0].method:
             places.setdefault(one.stages or 0, []).append(f"{one.epsilon:g}")
-    names = ", ".join(dict.fromkeys(one.method for one in staged))
+    counts: dict[str, list[int | None]] = {}
+    for one in staged:
+        counts.setdefault(one.method, []).append(one.stages)
+    names = ", ".join(name for name, own in counts.items() if own == counts[staged[0].method])
     if len(places) == 1:
         return f"{_in_stages(next(iter(places)))} ({names})"
     parts = [f"{_in_stages(count)} at epsilon {', '.join(epsilons)}" for count, epsilons in places.items()]
@@ -168,6 +172,8 @@ def _stages(plan: NumberPlan) -> str:
 
 def _in_stages(count: int) -> str:
     """The number of stages in words."""
+    if count > MOST_STAGES:
+        return "by gradient steps"
     return "mean only" if count == 0 else "in one stage" if count == 1 else f"in {count} stages"
 
 

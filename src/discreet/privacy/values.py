@@ -18,6 +18,7 @@ from discreet.errors import NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.statistics.base import STATISTICS
+from discreet.statistics.pair_information import PairInformation
 from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
@@ -56,7 +57,8 @@ VALUES = defined(
     "values",
     many(many(record(GridValues))),
     "For each block of each event that has blocks, in order: the diagonal and the upper triangle, row by row, of a "
-    f"symmetric matrix ({_SYMMETRIC}), or all values, row by row, of another statistic.",
+    f"symmetric matrix ({_SYMMETRIC}), of all matrices where there are several, or all values, row by row, of another "
+    "statistic.",
 )
 
 
@@ -110,6 +112,11 @@ class ReleasedStage:
         return self._find("information", outcome)[1]
 
     @property
+    def pair_information(self) -> Floats:
+        """The matrices A'A of all pairs of classes: their Fisher information, times 4."""
+        return self._find(PairInformation.name)[1]
+
+    @property
     def cross(self) -> Floats:
         """The matrix U'E, a column for each outcome of its block."""
         return self._find("cross")[1]
@@ -134,6 +141,11 @@ class ReleasedStage:
         With persons it is the sum of t t', where t is the sum of a person's u e.
         """
         return self._scale(outcome) * self._find(ScoreProducts.name, outcome)[1]
+
+    @property
+    def at_model(self) -> bool:
+        """Whether it tells the Fisher information of a model."""
+        return any(block.kind.of_slopes for block in self.event.blocks)
 
     def holds(self, statistic: str) -> bool:
         """Whether a statistic was released."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from discreet.families import Link
+from discreet.statistics.pair_information import PairInformation
 from discreet.statistics.scores import ScoreProducts
 
 # ---------------------------------------------------------------- one stage
@@ -71,7 +72,7 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows these shares are raised at the cost of the steps: to the first number over n mu, at most to the
 second."""
 
-LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.3, "log": 0.5}
+LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.3, "softmax": 0.3, "log": 0.5}
 """Share of the promise for the last stage, at the model."""
 
 MOST_AT_MODEL = 0.65
@@ -79,9 +80,16 @@ MOST_AT_MODEL = 0.65
 
 SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
     "logit": {"information": 0.5, "cross": 0.25, ScoreProducts.name: 0.25},
+    "softmax": {PairInformation.name: 0.6, "cross": 0.4},
     "log": {"counts": 0.04, "information": 0.5, "cross": 0.26, ScoreProducts.name: 0.2},
 }
-"""Shares within the last stage. Classical standard errors need no score products."""
+"""Shares within the last stage. Classical standard errors, as those of several classes, need no score products."""
 
 SQUARES_OF_PERSONS = 0.03
 """Share of e'e beside those, where scores are summed by person and clipped to a norm that follows from it."""
+
+# ---------------------------------------------------------------- wide tables
+
+WIDE_TOTALS, WIDE_COLUMNS, WIDE_COLUMNS_IN_BALL, WIDE_SKETCHES = 0.005, 0.03, 0.01, (0.06, 0.06)
+"""Shares of the promise: the number of rows, and of those of each class; the sums of the columns and of their squares,
+with smaller noise where rows lie in a ball; and each sketch. The steps share the rest equally."""

@@ -16,6 +16,9 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.directions import Directions
+from discreet.domain.shrinkage import Shrinkage
+from discreet.domain.sketch import SketchCoordinates
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.rules import NEWEST, RULES, Rules
 from discreet.solve.axes import Axes, capped, whitened
@@ -314,13 +317,53 @@ def is_close(own: Coordinates, expected: Coordinates) -> bool:
     models = [(type(c), *(getattr(c, name, None) for name in ("link", "exposure", "width"))) for c in (own, expected)]
     if shapes[0] != shapes[1] or models[0] != models[1]:
         return False
-    (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
-    G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: rotating axes changes nothing
     lists = ([c.radius, getattr(c, "largest", 0.0), *c.row_norms, *itertools.chain(*c.widths)] for c in (own, expected))
     sizes = zip(*lists, strict=True)
-    scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
+    t, s = own.theta.floats, expected.theta.floats
     return (
-        bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))
+        _are_close_axes(own.P, expected.P)
+        and _is_close_shrinkage(own.shrinkage, expected.shrinkage)
+        and _is_close_sketch(own, expected)
         and bool(np.all(np.abs(t - s) <= _CLOSE * max(1.0, float(np.abs(s).max(initial=0.0)))))
         and all(math.isclose(a, b, rel_tol=_CLOSE) for a, b in sizes)
     )
+
+
+def _are_close_axes(own: Directions, expected: Directions) -> bool:
+    """Whether axes agree up to rounding errors and rotation: |z|^2 = x'PP'x."""
+    if own == expected:
+        return True
+    if own.along or expected.along:
+        alike = own.along == expected.along
+        return alike and bool(np.allclose(own.scaled, expected.scaled, rtol=_CLOSE, atol=_CLOSE))
+    A, B = own.floats, expected.floats
+    G, H = A @ A.T, B @ B.T
+    scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
+    return bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))
+
+
+def _is_close_shrinkage(own: Shrinkage | None, expected: Shrinkage | None) -> bool:
+    """Whether directions that are shrunk, by how much, and the radius agree."""
+    if own is None or expected is None or own == expected:
+        return own is expected or own == expected
+    sizes = np.array([*own.shares, own.radius]), np.array([*expected.shares, expected.radius])
+    alike = len(sizes[0]) == len(sizes[1]) and bool(np.allclose(*sizes, rtol=_CLOSE, atol=_CLOSE))
+    return alike and _are_close_directions(own.directions, expected.directions)
+
+
+def _is_close_sketch(own: Coordinates, expected: Coordinates) -> bool:
+    """Whether two sketches agree, if they are sketches."""
+    if not isinstance(own, SketchCoordinates) or not isinstance(expected, SketchCoordinates):
+        return type(own) is type(expected)
+    assert own.directions is not None
+    assert expected.directions is not None
+    close = math.isclose(own.reach, expected.reach, rel_tol=_CLOSE)
+    return close and _are_close_directions(own.directions, expected.directions)
+
+
+def _are_close_directions(own: Directions, expected: Directions) -> bool:
+    """Whether orthonormal directions agree, up to rounding errors and their signs."""
+    if own.length != expected.length or len(own.exponents) != len(expected.exponents):
+        return False
+    signs = np.sign(np.sum(own.scaled * expected.scaled, axis=0))
+    return bool(np.all(np.abs(own.scaled * signs - expected.scaled) <= _CLOSE))

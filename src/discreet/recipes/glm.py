@@ -180,11 +180,11 @@ class Glm(StagedRecipe):
             exposure = mean_exposure(exposed, n, facts.domain.map(own.exposure))
         shares = self._raised(n * mu)
         if self.histograms:
-            scale = yield from self._counted(spending, shares["counts"] / 2, n)
+            scale = yield from self.counted(spending, shares["counts"] / 2, n)
             scale = scale._replace(exposure=exposure)
             at_mean, doubt = np.array([math.log(scale.mean / exposure)]), _DOUBT
         else:
-            at_mean, doubt = yield from self._class_shares(spending, n)
+            at_mean, doubt = yield from self.class_shares(spending, n)
         axes = yield from column_axes(spending, own.design, n, spending.share(shares["columns"]))
         gaps = rare_gaps(axes, level_places(facts.domain, own.design)) if own.constant else None
         geometry = ModelGeometry(own.design, n, mu, axes, facts.domain.most, gaps, self._rules)
@@ -208,12 +208,12 @@ class Glm(StagedRecipe):
         field = ScoreField(mean, frame.V, n, r, step_width(frame, scale, errors=self._last(n) > 0), own.constant)
         return Scoring(field, start, doubt)
 
-    def _class_shares(self, spending: Spending, n: float) -> Steps[tuple[Floats, float]]:
+    def class_shares(self, spending: Spending, n: float, share: float | None = None) -> Steps[tuple[Floats, float]]:
         """Release the share of the class of each predictor; return log odds at the mean and their prior variance."""
         own, facts, logs, doubt = self.model, self.facts, [], _DOUBT
         if not own.constant:
             return np.zeros(len(own.outcomes)), doubt
-        found, sd = yield from totals(spending, own.outcomes)
+        found, sd = yield from totals(spending, own.outcomes, share)
         middle = 1 / max(len(own.outcomes), 2)
         for name, ones in zip(own.outcomes, found, strict=True):
             centre, half = facts.domain.map(name)
@@ -225,7 +225,7 @@ class Glm(StagedRecipe):
         at_mean = np.array(logs)
         return at_mean - at_mean.mean() if own.family.joint else at_mean, doubt
 
-    def _counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
+    def counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
         """Release two levels of counts of the outcome, and return its scale."""
         column, facts = self.model.column, self.facts
         declared = facts.domain.map(column)
@@ -267,14 +267,20 @@ class Glm(StagedRecipe):
 
     @property
     def _sure(self) -> bool:
-        """Whether the model has standard errors, given rows enough."""
+        """Whether the model has standard errors, given rows enough; of several classes, for rows that count alike."""
         own = self.model
-        sure = own.family.staged and len(own.outcomes) == 1
-        return sure and (own.family.sized or self.covariance != "auto" or not is_wide(len(own.design)))
+        sure = own.family.staged and (not own.family.joint or self.facts.domain.unit.plain)
+        return sure and (own.family.sized or self.covariance != "auto" or not is_wide(self._size))
+
+    @property
+    def _size(self) -> int:
+        """The number of coefficients in the coordinates of the steps, without those that follow from others."""
+        own = self.model
+        return len(own.design) * (len(own.outcomes) - 1 if own.family.joint else 1)
 
     def _last(self, n: float) -> float:
         """Return the share of the last stage: none where no standard error is likely, unless they are asked for."""
-        likely = self.errors if self.errors is not None else n * self._mu >= _FEW * len(self.model.design) ** 1.5
+        likely = self.errors if self.errors is not None else n * self._mu >= _FEW * self._size**1.5
         return budget.LAST_AT_MODEL[self.model.link] if self._sure and (likely or self.covariance != "auto") else 0.0
 
     def _raised(self, n_mu: float) -> dict[str, float]:
@@ -298,7 +304,7 @@ class Glm(StagedRecipe):
     def outlook(self) -> str:
         """That no interval is likely, where the number of rows was declared; or that this model has none by default.
 
-        Models without intervals have none in any case, and nothing is said of them.
+        Nothing is said of several classes, nor of models that have none in any case.
         """
         facts, promise, own = self.facts, self.facts.promise, self.model
         if not own.family.staged or len(own.outcomes) > 1:
@@ -323,7 +329,7 @@ class Glm(StagedRecipe):
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists scoring steps."""
         stages = [event.coordinates for event in of_kind(StageEvent, events)]
-        steps = [own for own in stages if isinstance(own, ModelCoordinates)]
+        steps = [own for own in stages if isinstance(own, ModelCoordinates) and own.shrinkage is None]
         if len(steps) < budget.SCORING_STEPS or (told := stage_options(options, MOST_STAGES)) is None:
             return None
         first = steps[0]
@@ -335,7 +341,7 @@ class Glm(StagedRecipe):
         """Return the recipe with products of columns, and score products, if they are listed."""
         stages = of_kind(StageEvent, events)
         products = [event for event in stages if not isinstance(event.coordinates, ModelCoordinates)]
-        at = [event for event in stages if any(block.statistic == "information" for block in event.blocks)]
+        at = [event for event in stages if any(block.kind.of_slopes for block in event.blocks)]
         robust = any(block.statistic == ScoreProducts.name for event in at for block in event.blocks)
         told: Covariance = "auto" if not at else "robust" if robust else "classical"
         count = (3 if products else 2) if self.stages == "auto" else self.stages
@@ -356,5 +362,4 @@ def _after(scoring: Scoring, stage: ReleasedStage) -> Scoring:
 
 def _theta(own: Coordinates, gamma: Floats) -> Floats:
     """Return the coefficients of the mapped columns."""
-    theta: Floats = own.P.floats @ gamma / own.radius
-    return theta
+    return own.linear(gamma)

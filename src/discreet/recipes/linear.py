@@ -100,7 +100,7 @@ class Linear(StagedRecipe):
     def start(self, spending: Spending) -> Steps[Start]:
         """Find the number of rows, where each outcome lies, and axes along the columns."""
         domain = self.facts.domain
-        locations = yield from self._located(spending)
+        locations = yield from self.located(spending)
         n = locations[0].rows
         ball = in_ball(domain, self.design)
         count = self._count(n)
@@ -116,7 +116,7 @@ class Linear(StagedRecipe):
         geometry = StageGeometry(self.design, self.targets, tuple(locations), axes, domain.most, self._rules, gaps)
         return Start(geometry, count, weights)
 
-    def _located(self, spending: Spending) -> Steps[list[Location]]:
+    def located(self, spending: Spending) -> Steps[list[Location]]:
         """Release the number of rows and two levels of counts of each outcome."""
         facts, m, rows = self.facts, len(self.targets), None
         if facts.counted_rows is not None:
@@ -131,7 +131,7 @@ class Linear(StagedRecipe):
         share = min(max(numerator / (guess * mu), least), most) / 2
         first = yield from outcome_counts(spending, self.targets, [None] * m, share)
         known = [rows or rows_of(counts) for counts in first]
-        levels = [self.constant and _is_level(facts.domain, name) for name in self.targets]
+        levels = [self.constant and is_level(facts.domain, name) for name in self.targets]
         pairs = zip(first, known, levels, strict=True)
         spans = [WHOLE if level else next_span(counts, own, centred=self.constant) for counts, own, level in pairs]
         second = yield from outcome_counts(spending, self.targets, spans, share)
@@ -229,9 +229,9 @@ def _stages(events: Sequence[Event]) -> list[StageEvent]:
     return [event for event in of_kind(StageEvent, events) if not event.of_norms]
 
 
-def _is_level(domain: Domain, outcome: str) -> bool:
-    """Whether an outcome is a level of a category, and so 0 or 1."""
-    return domain.columns[domain.column_of[outcome]].is_indicator
+def is_level(domain: Domain, name: str) -> bool:
+    """Whether a coordinate is a level of a category, and so 0 or 1."""
+    return domain.columns[domain.column_of[name]].is_indicator
 
 
 def in_ball(domain: Domain, design: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from discreet.recipes.glm import Glm
 from discreet.recipes.linear import Linear
 from discreet.recipes.moments import Counted, Fixed, MomentsOnce
 from discreet.recipes.outcomes import ManyOutcomes
+from discreet.recipes.wide import Wide
 
 Reader = Callable[[Facts, Sequence[Event], Mapping[str, Any]], Recipe | None]
 """A function from the facts, listed events and options of a certificate to its recipe; None if it is another one."""
@@ -61,13 +62,23 @@ def draw(*mechanisms: str) -> Reader:
     return read
 
 
+def _wide(*, linear: bool) -> Reader:
+    """Gradient steps of a linear model, or of classes and counts."""
+
+    def read(facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Recipe | None:
+        found = Wide.listed(facts, events, options)
+        return found if found is not None and found.model.family.linear == linear else None
+
+    return read
+
+
 _LINEAR: tuple[Reader, ...] = (Linear.listed, Counted.listed, moments("gram", "cross", "squares"))
-_GLM: tuple[Reader, ...] = (Glm.listed, StagedObjectives.listed, Objectives.listed)
+_GLM: tuple[Reader, ...] = (_wide(linear=False), Glm.listed, StagedObjectives.listed, Objectives.listed)
 
 METHODS: dict[str, tuple[Reader, ...]] = {
     "TrivialRegressor": (Draws.listed,),
     "moments": (Linear.listed, moments("gram"), moments("gram", "cross"), moments("gram", "cross", "squares")),
-    "DPLinearRegression": _LINEAR,
+    "DPLinearRegression": (_wide(linear=True), *_LINEAR),
     "DPRidge": _LINEAR,
     "DPLasso": _LINEAR,
     "DPElasticNet": _LINEAR,

@@ -16,6 +16,7 @@ from discreet.core.field_kinds import record
 from discreet.core.fields import DocumentFields
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import Domain
+from discreet.domain.sketch import SketchCoordinates
 from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.base import StatisticsEvent
@@ -26,6 +27,7 @@ from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
 from discreet.recipes.glm import Glm, Scored
 from discreet.recipes.linear import Linear
+from discreet.recipes.wide import Wide
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
 from discreet.solve.equations import NormalEquations
@@ -274,6 +276,16 @@ class ReleasedMoments:
         return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
 
     @cached_property
+    def theta(self) -> Floats:
+        """The coefficients (d, m) of the mapped columns, of a model that was released by steps."""
+        if self.scored is not None:
+            return self.scored.theta
+        recipe = Wide.listed(self.certificate.facts, self.certificate.events, {})
+        if recipe is None:
+            raise NotReleasedError("This model was not released by steps.")
+        return begun(recipe.steps(), self.certificate.events, self.values).theta
+
+    @cached_property
     def scored(self) -> Scored | None:
         """The posterior of a model of classes or counts; None of other releases."""
         recipe = Glm.listed(self.certificate.facts, self.certificate.events, self.certificate.recipe or {})
@@ -290,7 +302,8 @@ class ReleasedMoments:
     def outcomes(self) -> tuple[str, ...]:
         """Coordinates that are outcomes only."""
         crossed = [name for block in self.blocks if block.statistic == "cross" for name in block.columns]
-        staged = [name for stage in self.stages for name in stage.event.coordinates.outcomes]
+        stages = [stage.event.coordinates for stage in self.stages]
+        staged = [name for own in stages if not isinstance(own, SketchCoordinates) for name in own.outcomes]
         return tuple(dict.fromkeys([*crossed, *staged]))
 
     @cached_property

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from discreet.core.arrays import Floats
 from discreet.domain.levels import model_design
 from discreet.errors import NotReleasedError
 from discreet.families.coordinates import ModelCoordinates
@@ -19,6 +21,7 @@ from discreet.privacy.values import ReleasedStage
 from discreet.recipes.glm import Scored
 from discreet.released.moments import ReleasedMoments
 from discreet.solve.equations import NormalEquations, fitted
+from discreet.statistics.pair_information import PairInformation
 from discreet.statistics.row_norms import RowNormCounts
 from discreet.statistics.scores import ScoreProducts
 
@@ -29,13 +32,16 @@ their noise."""
 _BENT = 0.2
 """The mean effect of a far row in one direction, in units of its norm and of its residual's sd, as in `solve.tails`."""
 
+_OF_CLASSES = 1.0
+"""The squared relative error of what earlier steps tell of the score of several classes."""
+
 _CURVATURE = 0.2
 """The curvature of the loss of a class at a typical row."""
 
 
 def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
     """Return the stage at the model that tells standard errors, if there is one."""
-    found = [stage for stage in released.stages if stage.holds("information")]
+    found = [stage for stage in released.stages if stage.at_model]
     return found[-1] if found else None
 
 
@@ -69,6 +75,34 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     score_products = b**2 * (B @ stage.score_products(name) @ B.T)[None]
     s_products = b**2 * stage.sd(ScoreProducts.name, name)
     return replace(e, score_products=score_products, s_score_products=np.array([s_products]))
+
+
+def class_equations(released: ReleasedMoments) -> tuple[NormalEquations, Floats]:
+    """Return the equations of a step of all classes together, and C, whose rows give each class its coefficients.
+
+    Those of all classes add up to 0, so the equations are about their coordinates in the orthonormal columns of C, one
+    behind the other for each regressor. A pair of classes has the information A'A/4 x d d', d = C'(e_j - e_k), so the
+    variances of its noise are those of A'A/4, times the squares of the entries of d d'.
+    """
+    stage = model_stage(released)
+    if stage is None:
+        raise NotReleasedError("This model was released without what standard errors need.")
+    own, posterior = stage.event.coordinates, scored(released).scoring
+    assert isinstance(own, ModelCoordinates)
+    (full, K), q, m = model_design(released.domain, own.design), len(own.axes), len(own.outcomes)
+    C, (j, k) = np.linalg.qr(np.eye(m)[:, 1:] - 1 / m)[0], np.triu_indices(m, k=1)
+    d, L, step = np.eye(m)[j] - np.eye(m)[k], own.P.floats.T @ K / own.radius, posterior.field.width
+    H = np.einsum("pij,pk,pl->ikjl", stage.pair_information / 4, d, d).reshape(q * m, q * m)
+    score, sd = posterior.score(H / step, _OF_CLASSES)
+    B = np.kron(fitted(L, np.eye(len(L))), C.T)
+    S, theta = B @ H @ B.T, (K.T @ own.theta.floats @ C).reshape(-1, 1)
+    s_H, squares = stage.sd(PairInformation.name) / 4, (d @ C) ** 2
+    parts = (S + S.T) / 2, step * (B @ score)[:, None] + S @ theta, None, s_H, np.array([step * sd]), None
+    names = tuple(name for name in full for _ in range(m - 1))
+    e = NormalEquations(names, (own.outcomes[0],), *parts, released.rows(), offset=theta)
+    variances: Any = np.kron(s_H**2 * (np.eye(q) + 1) / 2, squares.T @ squares)
+    stacked: Any = np.kron(L, np.eye(m - 1))
+    return replace(e, variances=variances, L=stacked), C
 
 
 def typical_curvature(released: ReleasedMoments) -> float:
@@ -111,6 +145,6 @@ def _dispersion(stage: ReleasedStage) -> float:
         return 1.0
     own, (b,) = stage.event.coordinates, stage.event.widths
     assert isinstance(own, ModelCoordinates)
-    (name,) = own.outcomes
+    name = own.outcomes[0]
     implied = own.largest_slope * max(float(np.trace(stage.information(name))), stage.sd("information"))
     return max(b**2 * float(np.trace(stage.score_products(name))) / implied, 1.0)

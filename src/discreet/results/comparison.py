@@ -295,20 +295,18 @@ def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Una
 
 def _degrees(fitted: Results, name: str) -> float:
     """The degrees of freedom of a coefficient."""
-    found, known = fitted.joint, list(fitted.coefficients)
-    place = known.index(name) + (0 if CONSTANT in known else 1)
+    found, known = fitted.joint, fitted.labels
     if isinstance(found, Unavailable):
         return float(found)
-    return float(found.degrees(np.eye(len(found.T))[[place]])[0])
+    return float(found.degrees(fitted.weights_of(np.eye(len(known))[[known.index(name)]]))[0])
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """Return the reference levels of a coefficient: the levels of its column without a coefficient."""
+    """Return what a coefficient is against: the class, and the levels of its column without a coefficient."""
     domain, name = fitted.certificate.domain, fitted.coordinate(name)
-    if name == CONSTANT:
-        return None
-    own = domain.positions[column_of(domain, name)]
-    return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
+    own = [] if name == CONSTANT else domain.positions[column_of(domain, name)]
+    levels = [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
+    return fitted.reference_class, levels
 
 
 def _bounds(pair: Comparison) -> list[str]:

@@ -41,6 +41,7 @@ def description(fitted: Results) -> dict[str, Any]:
         "model": fitted.model,
         "link": fitted.link,
         "classes": fitted.classes,
+        "reference": fitted.reference_class,
         **{key: json_ready(value) for key, value in numbers.items()},
         "units": {name: fitted.unit(name) for name in fitted.labels},
         **declared_bounds(fitted),

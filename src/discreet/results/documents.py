@@ -119,7 +119,7 @@ def document(fitted: Results) -> dict[str, Any]:
     if fitted.release_later is not None:
         return RESULTS.body(fitted, certificate.format_version)
     body = MODEL.body(fitted, max(MODEL.versions[0], MODEL.version(fitted), certificate.format_version))
-    return body | {"inference": fitted.inference.to_dict()} if fitted.values else body
+    return body | {"inference": fitted.inference_later().to_dict()} if fitted.values else body
 
 
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
     if values:
         ReleasedMoments(certificate, values).check_values()
     if told is not WITHOUT_ERRORS:
-        told = loaded_inference(told, d + 1)
+        told = loaded_inference(told, (d + 1) * (count if FAMILIES[facts["link"]].joint else 1))
     elif values:
         raise FileFormatError("it is damaged: it lacks standard errors.")
     one = {} if classes else {"coef": coef[0], "intercept": float(intercept[0])}

@@ -209,13 +209,13 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
     """The effects of a fitted model's variables, over their declared ranges or over others."""
     found, known = Variables(fitted.certificate.domain, fitted.names), _Known(fitted, level)
     rows: list[tuple[Any, ...]] = []
-    for head, line in fitted.lines:
+    for place, (head, _) in enumerate(fitted.lines):
         for variable in found.specs:
             weights = found.across(variable, (over or {}).get(variable))
             straight = found.is_straight(variable)
             for label, a in zip(found.labels(variable), weights, strict=True):
                 own = _own(fitted, head, a) if straight else None
-                numbers = known.combined(a, line) if own is None else known.multiple(*own)
+                numbers = known.combined(fitted.on_line(place, a)) if own is None else known.multiple(*own)
                 rows.append((head + label, variable, found.words(variable), own, *numbers))
     if not rows:
         rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
@@ -254,9 +254,10 @@ class _Known:
         noise = np.nan if isinstance(self.noise, Unavailable) else self.noise[name]
         return width * self.estimates[name], (width * low, width * high), width * noise
 
-    def combined(self, a: Floats, line: Floats) -> _Numbers:
+    def combined(self, a: Floats) -> _Numbers:
         """A weighted sum of several."""
         if isinstance(self.inference, Unavailable):
+            line = np.concatenate([line for _, line in self.fitted.lines])
             return float(a @ line), (np.nan, np.nan), np.nan
         found = self.fitted.weighted_sum(self.inference, a)
         pair = found.interval(self.level)

@@ -18,6 +18,7 @@ from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
+from discreet.results.class_contrasts import odds_column
 from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_column, visibly_moved
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
@@ -51,6 +52,8 @@ class Fitted(Numbers, Summarised):
     release: str
     remarks: tuple[str, ...]
     link: Link
+    classes: tuple[Any, ...] | None
+    reference: int
 
     @property
     def target(self) -> str:
@@ -68,6 +71,16 @@ class Fitted(Numbers, Summarised):
     def family(self) -> Family:
         """The family of its outcomes."""
         return FAMILIES[self.link]
+
+    @property
+    def contrasted(self) -> bool:
+        """Whether the outcome has three or more classes that exclude each other, reported against one of them."""
+        return self.family.joint and self.classes is not None
+
+    @property
+    def reference_class(self) -> Any:
+        """The class that the others are compared with; None where coefficients are no contrasts of classes."""
+        return (self.classes or ())[self.reference] if self.contrasted else None
 
     @property
     def kind(self) -> str:
@@ -105,6 +118,10 @@ class Fitted(Numbers, Summarised):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
+
+    @abstractmethod
+    def coordinate(self, name: str) -> str:
+        """The regressor that a name in `coefficients` stands for."""
 
     @property
     @abstractmethod
@@ -244,7 +261,7 @@ def _summary(fitted: Fitted, level: float) -> Summary:
     always = ("estimate", "std err")  # the latter to say that it is missing, once
     shown = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
     cells = {heading: _cells(heading, numbers[keys[heading]], len(names)) for heading in shown}
-    cells |= second_column(fitted, numbers)
+    cells |= second_column(fitted, numbers) | odds_column(fitted)
     units = [fitted.unit(name) for name in names]
     return Summary(
         title=formula_title(fitted.target, fitted.names, fitted.certificate.domain),
@@ -277,14 +294,21 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.joint, fitted.certificate
     facts, unit = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}, certificate.domain.unit
     facts |= {} if unit.plain else {"Protected": unit.short}
+    if fitted.reference_class is not None:
+        facts["Reference class"] = f"{fitted.reference_class}: coefficients are log odds against it"
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows, fitted.rows_sd)
     if isinstance(found, JointInference):
         facts |= _spread_facts(fitted, found, level)
-        plain = "robust: variances may be unequal" if found.robust else "for errors of equal variance"
+        plain = "robust: variances may be unequal" if found.robust else _assumed(fitted)
         clustered = f"clustered by {unit.person!r}: errors of a person may go together"
         facts["Standard errors"] = plain if unit.person is None else clustered
     return facts
+
+
+def _assumed(fitted: Fitted) -> str:
+    """Say which variances standard errors take for granted that are not robust."""
+    return "for errors of equal variance" if fitted.family.linear else "for variances that the model implies"
 
 
 def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
@@ -333,7 +357,7 @@ def _notes(fitted: Fitted) -> list[str]:
     elif isinstance(found.sampling, Unavailable):
         notes.append(f"Standard errors and intervals are {found.sampling}: {found.sampling.reason}")
     else:
-        equal = "" if found.robust else " (for errors of equal variance)"
+        equal = "" if found.robust else f" ({_assumed(fitted)})"
         notes.append(
             f"std err joins sampling error{equal} and privacy noise, which is also shown alone. Privacy noise can make "
             "an interval longer on one side."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from discreet.core.arrays import Floats
@@ -9,12 +11,23 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain.levels import model_design
 from discreet.families import NORMAL
 from discreet.families.coordinates import ModelCoordinates
-from discreet.recipes.glm_geometry import is_wide
+from discreet.recipes.glm_geometry import WIDEST, is_wide
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
-from discreet.released.working import clipped_push, model_stage, shortened_push, typical_curvature, working_equations
+from discreet.released.working import (
+    class_equations,
+    clipped_push,
+    model_stage,
+    shortened_push,
+    typical_curvature,
+    working_equations,
+)
+from discreet.results.estimands import resolved
 from discreet.results.inference import CLUSTERED, JointInference, inferred
-from discreet.solve.debiased import debiased, positive
+from discreet.results.suppression import too_few
+from discreet.solve.debiased import Debiased, debiased, noise_along, positive, through_noise
+from discreet.solve.equations import NormalEquations
+from discreet.statistics.pair_information import PairInformation
 
 WITHOUT_ERRORS = Unavailable(
     "not released",
@@ -25,8 +38,13 @@ WITHOUT_ERRORS = Unavailable(
 
 _STAGED_WITHOUT_ERRORS = Unavailable(
     "not released",
-    "This model was released without standard errors. Models of three or more classes and support-vector machines have "
-    "none; a wide model of two classes has them only if covariance, classical or robust, asks for them.",
+    "This model was released without standard errors. Support-vector machines have none, nor have several classes of "
+    "persons and of weighted rows; a wide model of classes has them only if covariance asks for them.",
+)
+_WIDE = Unavailable(
+    "not released",
+    f"Models of more than {WIDEST} coefficients are fitted by gradient steps, which release no standard errors. Fewer "
+    "columns or levels have them.",
 )
 _BENT = 0.25
 """Error of a single step, for the model is not linear: the third derivatives of the loss, times the square of the step,
@@ -47,33 +65,75 @@ NO_OUTCOMES = Unavailable(
 
 def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     """Infer the coefficients of a released model, or say why that is not possible."""
-    if model_stage(released) is None:
+    stage = model_stage(released)
+    if stage is None:
         return _without_errors(released)
+    if stage.holds(PairInformation.name):
+        return _infer_classes(released)
     e = working_equations(released)
+    fit, parts = _parts(released, e)
+    return inferred(released, e, fit, design_units(released.domain, e.names), **parts)
+
+
+def _parts(released: ReleasedMoments, e: NormalEquations) -> tuple[Debiased, dict[str, Any]]:
+    """Return the fit to the equations of a step, and the parts of its inference."""
     rotated = e.of_residuals().rotated()
-    unit, fit = released.domain.unit, debiased(rotated)
+    unit = released.domain.unit
+    fit = debiased(rotated, alike=unit.plain)
     step = float(fit.theta @ rotated.S @ fit.theta) ** 2 / (e.d * e.n * typical_curvature(released))
     sampling: Floats | Unavailable | None = fit.sampling
     if sampling is None:
         sampling = fit.G @ positive(rotated.S, rotated.s_xx) @ fit.G if unit.plain else CLUSTERED
     privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
-    units, df = design_units(released.domain, e.names), max(e.n / unit.most - e.d, 1.0)
-    tails = shortened_push(released)
-    return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=tails, df=df, spread=NO_SPREAD)
+    df, tails = max(e.n / unit.most - e.d, 1.0), shortened_push(released)
+    return fit, {"sampling": sampling, "privacy": privacy, "tails": tails, "df": df, "spread": NO_SPREAD}
+
+
+def _infer_classes(released: ReleasedMoments) -> JointInference | Unavailable:
+    """Infer the coefficients of all classes, (intercept, coef) of one class behind that of the other."""
+    e, C = class_equations(released)
+    fit, parts = _parts(released, e)
+    units = design_units(released.domain, e.names[:: C.shape[1]]).T
+    T = np.einsum("ai,ck->caik", units, C).reshape(len(units) * len(C), -1)
+    own = T @ e.rotation
+    noise = noise_along(own @ fit.G_all, own, through_noise(fit.W, fit.G_all, fit.L))
+    most = JointInference.largest_noise
+    why = too_few(e.d, float(noise.max()), most)
+    if (noise > most).all():
+        return Unavailable("not available", why)
+    assert e.offset is not None
+    found = JointInference(
+        estimate=T @ (e.rotation @ fit.theta + e.offset[:, 0]),
+        estimand="bounded",
+        theta=fit.theta,
+        T=own,
+        G=fit.G,
+        G_all=fit.G_all,
+        W=fit.W,
+        L=fit.L,
+        score_noise=fit.score_noise,
+        culprits=tuple(why if hidden else "" for hidden in noise > most),
+        **parts,
+    )
+    return resolved(found)
 
 
 def _without_errors(released: ReleasedMoments) -> Unavailable:
     """Return the reason that a model was released without a last stage."""
     own = released.stages[-1].event.coordinates
-    q = len(model_design(released.domain, own.design)[0])
-    family = own.family if isinstance(own, ModelCoordinates) and len(own.outcomes) == 1 else NORMAL
-    if not family.staged or (family.classes and is_wide(len(own.design))):
+    if own.shrinkage is not None:
+        return _WIDE
+    family = own.family if isinstance(own, ModelCoordinates) else NORMAL
+    each = len(own.outcomes) - 1 if family.joint else 1
+    q, clustered = each * len(model_design(released.domain, own.design)[0]), not released.domain.unit.plain
+    wide = family.classes and is_wide(each * len(own.design))
+    if not family.staged or wide or (family.joint and clustered):
         return _STAGED_WITHOUT_ERRORS
+    asked = "classical," if family.joint else "classical or robust,"
     return Unavailable(
         "not released",
         f"There are too few rows for {q} coefficients at this epsilon, so that the model was released without standard "
-        "errors. More rows, a larger epsilon or fewer columns help. covariance, classical or robust, asks for them in "
-        "any case.",
+        f"errors. More rows, a larger epsilon or fewer columns help. covariance, {asked} asks for them in any case.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from discreet.domain import CONSTANT
 from discreet.domain.values import predicting
 from discreet.errors import DataError, ParameterError
 from discreet.released.units import coefficient_unit, unit_over
+from discreet.results.class_contrasts import TWO_CLASSES
 from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
@@ -34,10 +36,10 @@ def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
     if isinstance(known, Unavailable):
         return known
     names, rows = [], []
-    for variable in found.specs:
+    for (place, (head, _)), variable in itertools.product(enumerate(fitted.lines), found.specs):
         words = found.words(variable)
-        names += [f"{label}, {words}" if words else label for label in found.labels(variable)]
-        rows += list(found.across(variable))
+        names += [f"{head}{label}, {words}" if words else head + label for label in found.labels(variable)]
+        rows += [fitted.on_line(place, row) for row in found.across(variable)]
     title = f"Effects on {fitted.target} over the declared ranges"
     estimates = [fitted.weighted_sum(known, row) for row in rows]
     return _table(title, names, estimates, [fitted.unit(CONSTANT)] * len(rows), _MIDDLE)
@@ -53,6 +55,8 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
+    if len(fitted.lines) > 1:
+        return TWO_CLASSES
     outcome = "1" if fitted.family.classes else coefficient_unit(found.domain, fitted.target, CONSTANT) or "1"
     names, estimates, units = [], [], []
     for variable, spec in found.specs.items():

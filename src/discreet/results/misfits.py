@@ -15,7 +15,6 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.levels import lift
 from discreet.released.units import column_of, in_user_units
-from discreet.released.working import scored
 from discreet.results.glm_inference import infer_model
 from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
@@ -94,8 +93,8 @@ def _differs(saved: Results) -> str | None:
 
 def _other_errors(saved: Results) -> str | None:
     """Say how standard errors differ from those of the released values, if they do."""
-    own, again = saved.joint, infer_model(saved.released)
-    if isinstance(again, Unavailable) or isinstance(own, Unavailable):
+    own, again = saved.inference_later(), infer_model(saved.released)
+    if isinstance(again, Unavailable) or not isinstance(own, JointInference):
         same = again == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
     sizes = zip(
@@ -112,12 +111,14 @@ def _other_errors(saved: Results) -> str | None:
 def _other_coefficients(saved: Results) -> str | None:
     """Say that coefficients do not follow from the released values, if they do not."""
     released = saved.released
-    theta, full = scored(released).theta, released.stages[-1].event.design
+    theta, full = released.theta, released.stages[-1].event.design
     design = (CONSTANT, *saved.names) if released.domain.intercept else saved.names
     L = lift(released.domain, full, design)
-    lines = [in_user_units(released.domain, design, L.T @ column) for column in theta.T]
+    domain = released.domain
+    unit = domain.map(column_of(domain, saved.target)) if saved.family.linear else (0.0, 1.0)
+    lines = [in_user_units(domain, design, L.T @ column, unit) for column in theta.T]
     expected = [np.concatenate([[intercept], coef]) for coef, intercept in lines]
-    listed = [line for _, line in saved.lines]
+    listed = list(saved.predictors)
     if len(expected) == len(listed) and not all(map(_is_near, listed, expected)):
         return "the coefficients do not follow from the released values"
     return None

@@ -176,7 +176,7 @@ class Numbers(ABC):
 
     def _own(self, values: Any) -> Any:
         """Values of (intercept, coefficients), without the intercept where the model has none; a row an outcome."""
-        rows = values if self.several else values[None]
+        rows = values if self.several else values.reshape(len(self.lines), -1, *values.shape[1:])
         return rows[:, 1 + len(self.names) - len(self.parameters) :]
 
     # ---------------------------------------------------------------- pandas, or arrays of several outcomes
@@ -267,9 +267,9 @@ class Numbers(ABC):
         C = found if isinstance(found, Unavailable) else found.covariance
         if isinstance(C, Unavailable):
             return C
-        names, given = self.labels, found.given  # type: ignore[union-attr]
+        given, kept = found.given, self._own(np.arange(len(C))).ravel()  # type: ignore[union-attr]
         shown = np.where(np.outer(given, given), C, np.nan)
-        return square(names, shown[-len(names) :, -len(names) :])
+        return square(self.labels, shown[np.ix_(kept, kept)])
 
     def _known(self, name: str, what: str) -> Series | Floats | Unavailable:
         found = self.table(what)
@@ -402,7 +402,7 @@ class Numbers(ABC):
         inference = self.joint
         if isinstance(inference, Unavailable):
             return inference
-        estimates = tuple(self.weighted_sum(inference, row) for row in self._weights(found.weights))
+        estimates = tuple(self.weighted_sum(inference, row) for row in self.weights_of(found.weights))
         what = ("Weighted sums of coefficients",)
         return Contrasts(*what, found.labels, estimates, tuple(found.values.tolist()), ("",) * len(estimates))
 
@@ -427,7 +427,7 @@ class Numbers(ABC):
         else:
             _, weights, values = constraints(said, known)
         found = self.joint
-        return found if isinstance(found, Unavailable) else found.joint(self._weights(weights), values)
+        return found if isinstance(found, Unavailable) else found.joint(self.weights_of(weights), values)
 
     f_test = wald_test
 
@@ -437,18 +437,25 @@ class Numbers(ABC):
         found: dict[str, list[str]] = {}
         for name, entry in zip(self.names, (domain.entries[i] for i in domain.indices(self.names)), strict=True):
             for variable in domain.made_of(entry.column):
-                found.setdefault(variable, []).append(name)
+                found.setdefault(variable, []).extend(head + name for head, _ in self.lines)
         return found
 
     def weighted_sum(self, found: JointInference, weights: Floats) -> Estimate:
-        """A weighted sum of (intercept, coef): of those that predict where its interval is withheld."""
-        one = found.contrast(weights)
-        return one if one.law.given[0] else replace(one, value=float(weights @ self.lines[0][1]))
+        """A weighted sum of (intercept, coef) of all lines: of those that predict where its interval is withheld."""
+        one, line = found.contrast(weights), np.concatenate([line for _, line in self.lines])
+        return one if one.law.given[0] else replace(one, value=float(weights @ line))
 
-    def _weights(self, weights: Floats) -> Floats:
+    def on_line(self, place: int, weights: Floats) -> Floats:
+        """Weights of (intercept, coef) of one line as those of all lines."""
+        whole = np.zeros((len(self.lines), len(weights)))
+        whole[place] = weights
+        return whole.ravel()
+
+    def weights_of(self, weights: Floats) -> Floats:
         """Weights of `coefficients` as those of (intercept, coef)."""
-        padded: Floats = np.pad(weights, ((0, 0), (0 if self.certificate.domain.intercept else 1, 0)))
-        return padded
+        own = weights.reshape(len(weights), len(self.lines), -1)
+        padded: Floats = np.pad(own, ((0, 0), (0, 0), (0 if self.certificate.domain.intercept else 1, 0)))
+        return padded.reshape(len(weights), -1)
 
 
 def adjust(p: Floats, method: str) -> Floats:

@@ -135,7 +135,8 @@ class ReleasedModel:
     @classmethod
     def of(cls, fitted: Results) -> ReleasedModel:
         """The release that a model of released coefficients holds."""
-        return cls(**{own.name: getattr(fitted, own.name) for own in fields(cls)})
+        facts = {own.name: getattr(fitted, own.name) for own in fields(cls)}
+        return cls(**facts | {"inference": fitted.inference_later()})
 
     def __repr__(self) -> str:
         g = self.certificate.guarantee

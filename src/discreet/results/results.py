@@ -24,6 +24,7 @@ from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
 from discreet.results.boundary_warnings import remarks
+from discreet.results.class_contrasts import TWO_CLASSES, contrasts_to, place_of, ratios
 from discreet.results.description import description
 from discreet.results.design import design_matrix
 from discreet.results.documents import FORMAT_VERSIONS, document, exposure_of, facts_of
@@ -34,7 +35,6 @@ from discreet.results.inference import OLD_FILE, infer
 from discreet.results.marginal_inference import infer_many
 from discreet.results.outcomes import outcomes_description
 from discreet.results.series import like
-from discreet.results.summary import to_pandas
 from discreet.results.uncertainty import Inference
 from discreet.solve.equations import NormalEquations
 
@@ -82,6 +82,8 @@ class Results(Fitted):
         For the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
     values : tuple of tuples of GridValues
         The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
+    reference : int
+        Of a multinomial model, the place of the class that the others are compared with; `against_class` names another.
     """
 
     targets: tuple[str, ...]
@@ -99,6 +101,7 @@ class Results(Fitted):
     weights: Floats | None = None
     values: tuple[tuple[GridValues, ...], ...] = ()
     rows_sd: float | None = None
+    reference: int = 0
 
     @property
     def several(self) -> bool:
@@ -108,14 +111,17 @@ class Results(Fitted):
     @property
     def inference(self) -> Inference | Unavailable:
         """Standard errors and tests of the coefficients, or why there are none."""
-        return self.inference_later()
+        found = self.inference_later()
+        if isinstance(found, Unavailable) or not self.contrasted:
+            return found
+        return contrasts_to(found, len(self.classes or ()), self.reference)
 
     @property
     def release(self) -> str:  # type: ignore[override]
         """The digest of the release behind it, by which it can be cited."""
         if self.release_later is not None:
             return self.release_later()
-        found = self.inference  # one release has one digest, whichever fit is asked for
+        found = self.inference_later()  # one release has one digest, whichever fit is asked for
         same = self if isinstance(found, Unavailable) else self._inferred(resolved(found))
         return digest(same._document())
 
@@ -127,15 +133,25 @@ class Results(Fitted):
     # ---------------------------------------------------------------- numbers by name
 
     @property
+    def predictors(self) -> Floats:
+        """(intercept, coefficients) of each linear predictor, a row each."""
+        return np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
+
+    @property
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) that predict, of each linear predictor, with the prefix of its names."""
-        rows = np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
-        return list(zip(self._heads, rows, strict=True))
+        """(intercept, coefficients) that predict, with the prefix of their names: of each linear predictor, or class.
+
+        Those of a multinomial model are differences to the reference class.
+        """
+        rows, at = self.predictors, self.reference
+        return list(zip(self._heads, np.delete(rows, at, axis=0) - rows[at] if self.contrasted else rows, strict=True))
 
     @property
     def _heads(self) -> list[str]:
-        labels = self.targets if self.several else self.classes or ()
-        return [f"{label}: " for label in labels] if self.several or len(labels) > 2 else [""]
+        labels = list(self.targets if self.several else self.classes or ())
+        if not self.several and len(labels) < 3:
+            return [""]
+        return [f"{label}: " for i, label in enumerate(labels) if not (self.contrasted and i == self.reference)]
 
     def coordinate(self, name: str) -> str:
         """The regressor that a name in `coefficients` stands for."""
@@ -176,7 +192,7 @@ class Results(Fitted):
         return self._inferred(self._inference_about(estimand))
 
     def _inference_about(self, estimand: EstimandChoice) -> Inference | Unavailable:
-        found = self.inference
+        found = self.inference_later()
         if isinstance(found, Unavailable):
             return found
         if not self.family.linear and estimand == "declared" and not found.charged:
@@ -205,24 +221,27 @@ class Results(Fitted):
 
     # ---------------------------------------------------------------- of classes and counts
 
+    def against_class(self, reference: Any) -> Self:
+        """Return a multinomial model with coefficients, intervals and odds ratios against another class.
+
+        Parameters
+        ----------
+        reference : object
+            One of `classes`; the first of them is the reference otherwise.
+        """
+        return replace(self, reference=place_of(self, reference))
+
     def ratios(self, level: float = 0.95) -> Any:
         """A pandas frame: what one unit more multiplies the odds by, or the expected count, with intervals.
+
+        Odds of a multinomial model are those of a class against the reference class.
 
         Parameters
         ----------
         level : float
             The level of the intervals.
         """
-        found, ratio = self.intervals(checks.fraction("level", level)), self.family.words.ratio
-        if not ratio:
-            return Unavailable("not available", f"A {self.kind} has no ratios: only odds and rates have them.")
-        if isinstance(found, Unavailable):
-            return found
-        estimates, p = self.coefficients, self.known("p_values")
-        names = [name for name in found if name != CONSTANT]
-        columns: dict[str, list[Any]] = {"name": names, ratio: [math.exp(estimates[name]) for name in names]}
-        columns |= {side: [math.exp(found[name][i]) for name in names] for i, side in enumerate(("low", "high"))}
-        return to_pandas(columns | {"p_value": [p[name] for name in names]})
+        return ratios(self, checks.fraction("level", level))
 
     @property
     def dispersion(self) -> float | Unavailable:
@@ -373,8 +392,8 @@ class Results(Fitted):
         Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
-        if of == "outcome" and not self.family.linear:
-            return NO_OUTCOMES
+        if not self.family.linear and (self.contrasted or of == "outcome"):
+            return TWO_CLASSES if self.contrasted else NO_OUTCOMES
         C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]

@@ -15,6 +15,8 @@ from discreet.families.coordinates import ModelCoordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.recipes.glm import Glm
+from discreet.recipes.wide import Wide
 from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
@@ -100,6 +102,8 @@ def _unexplained(saved: Results) -> str | None:
             return why
     if saved.certificate.of(ObjectiveEvent):
         return _stages(saved)
+    if (saved.certificate.recipe or {}).get("name") in (Glm.name, Wide.name) and not saved.values:
+        return "the file lacks the released values that its coefficients follow from"
     steps = [event.coordinates for event in saved.certificate.of(StageEvent)]
     if models := [own for own in steps if isinstance(own, ModelCoordinates)]:
         return _other_model(saved, models[-1])
@@ -146,7 +150,7 @@ def _stages(saved: Results) -> str | None:
     """Return the reason that objectives cannot be those of a model, if they cannot: too few, or of another loss."""
     events = saved.certificate.of(ObjectiveEvent)
     pilots = [event for event in events if event.declared is None]
-    if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):
+    if len(pilots) != len(saved.predictors) or (len(events) > len(pilots)) != (saved.weights is not None):
         return "the model has other linear predictors, or stages, than the certificate lists objectives"
     if not all(isinstance(event.loss, saved.family.losses) for event in events):
         return f"no {saved.kind} has the loss that the certificate lists"
@@ -166,7 +170,7 @@ def _other_model(saved: Results, own: ModelCoordinates) -> str | None:
     name = column_of(domain, saved.target)
     if own.link != saved.link:
         return f"what was released is no {saved.kind}"
-    if len(own.outcomes) != len(saved.lines) or {domain.column_of[outcome] for outcome in own.outcomes} != {name}:
+    if len(own.outcomes) != len(saved.predictors) or {domain.column_of[outcome] for outcome in own.outcomes} != {name}:
         return "the model has other linear predictors than the certificate lists"
     level = saved.target not in domain.columns
     if saved.classes is not None and not _are_of(saved.classes, domain.columns[name], level=level):

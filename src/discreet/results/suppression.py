@@ -157,11 +157,11 @@ def culprits(
             texts[i] = _told(case, [int(j) - case.first for j in np.flatnonzero(case.together[i]) if j > 0])
     scarce = [int(i) for i in np.flatnonzero(withheld) if not texts[i]]
     for place in scarce:
-        texts[place] = _too_few(e.d, float(noise[scarce].max()), most)
+        texts[place] = too_few(e.d, float(noise[scarce].max()), most)
     return tuple(texts)
 
 
-def _too_few(count: int, noise: float, most: float) -> str:
+def too_few(count: int, noise: float, most: float) -> str:
     """Say how many times as many rows are needed: the noise of X'X relative to its variation falls with n mu."""
     ratio = noise**2 / max(1 - noise**2, 1e-12) * (1 - most**2) / most**2
     factor = max(math.sqrt(ratio), 1.1)

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from discreet.domain.formula import Model
 from discreet.domain.formula import released as released_formula
 from discreet.domain.models import joined, read_models
 from discreet.errors import DiscreetError, ParameterError
@@ -15,7 +16,7 @@ from discreet.service.balances import Balances, Price
 from discreet.service.catalogue import Catalogue
 from discreet.service.jobs import ConflictError, Jobs, StoredJob
 from discreet.service.people import People, Person
-from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest
+from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest, takes_classes
 from discreet.service.settings import Settings
 from discreet.service.storage import Store
 from discreet.service.work import Work, load_release
@@ -89,7 +90,7 @@ class Service:
         for text, model in zip(formulas, read_models(domain, formulas), strict=True):
             if model.target is None:
                 raise ParameterError(f"{text}: name the outcome left of '~'.")
-            if len(model.domain.entries) > table.most_coefficients:
+            if _coefficients(model, classes=takes_classes(asked)) > table.most_coefficients:
                 raise many
             found.append(model)
         if len(joined(domain, found)[0].entries) > table.most_coefficients:
@@ -181,6 +182,16 @@ class Service:
         if found is None:
             raise NotFoundError("There is no such file.")
         return found
+
+
+def _coefficients(model: Model, *, classes: bool) -> int:
+    """Return a bound on the coefficients of a model; refuse several levels as the outcome, but of a classifier."""
+    target, size = model.target or "", len(model.domain.entries)
+    column = model.domain.columns.get(target)
+    if classes and column is not None and (m := len(column.levels)) > 2:
+        return (size - m) * m
+    model.domain.target(target)
+    return size
 
 
 def _holds(released: PrivateMoments, text: str) -> bool:

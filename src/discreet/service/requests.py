@@ -110,10 +110,18 @@ def read(body: str) -> Any:
 def is_gaussian(asked: Request | CheckRequest) -> bool:
     """Whether a request is charged to the Gaussian part of the budget."""
     from discreet.models.linear import MomentsEstimator
+    from discreet.models.private_coordinates import PrivateCoordinatesModel
 
+    gaussian = (MomentsEstimator, PrivateCoordinatesModel)
     return isinstance(asked, ReleaseRequest) or (
-        isinstance(asked, _MethodRequest) and issubclass(find(asked.method).estimator, MomentsEstimator)
+        isinstance(asked, _MethodRequest) and issubclass(find(asked.method).estimator, gaussian)
     )
+
+
+def takes_classes(asked: Request | CheckRequest) -> bool:
+    """Whether a request is about a model of classes, whose outcome may be a category of three or more levels."""
+    family = getattr(find(asked.method).estimator, "family", None) if isinstance(asked, _MethodRequest) else None
+    return family is not None and bool(family.classes)
 
 
 def estimator_of(asked: _MethodRequest) -> Any:

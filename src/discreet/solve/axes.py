@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.solve.noise_aware import denoise
 
 _WIDENED = 0.5
@@ -24,6 +24,12 @@ _FARTHEST = 1.5
 
 _AT_ENDS = 0.8
 """A number lies at the ends of its range if its variance is at least this share of the largest for its mean."""
+
+_CONSTANT = 0.1
+"""The square of the constant in a wide table is at most this share of the other coordinates' together."""
+
+_LEAST_VARIANCE = 0.1
+"""The least variance of a column of a wide table, in units of their mean."""
 
 _KNOWN = 0.3
 """c: a direction is scaled to variance 1 if its variation is well above c s sqrt(q), the noise of the release."""
@@ -63,6 +69,54 @@ def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: flo
     P = np.zeros((d + 1, d + 1))
     P[0, 0], P[0, 1:], P[1:, 1:] = 1.0, -mean * scale, np.diag(scale)
     return Axes(P, float(d))
+
+
+class ColumnAxes(NamedTuple):
+    """Axes along the columns of a wide table: z_j = factors_j x_j + shifts_j, and the mean of |z|^2."""
+
+    factors: Floats
+    shifts: Floats
+    size: float
+
+
+def along_columns(
+    sums: Floats, squares: Floats, sds: tuple[float, float], n: float, levels: Bools, *, constant: bool, scaled: bool
+) -> ColumnAxes:
+    """Return axes along the columns, centred, with numbers scaled to variance 1 and levels left as they are.
+
+    The noise on each mean and on each variance may exceed what differs between columns, so that means are shrunk
+    towards 0 and variances towards their mean, by as much as the noise explains of what they differ by.
+
+    `sums`, `squares`, `sds`, `constant`: as in `standardised`.
+    `levels`: which columns are levels of categories.
+    `scaled`: whether numbers are scaled; those of rows in a ball are not.
+    """
+    error, noise = sds[0] / n, sds[1] / n
+    mean = np.zeros(len(sums))
+    for own in (levels, ~levels) if constant else ():
+        mean[own] = _shrunk(sums[own] / n, 0.0, error)
+    mean = np.clip(mean, -1.0, 1.0)
+    found = squares / n - 2 * mean * sums / n + mean**2
+    variance, numbers = np.ones(len(sums)), ~levels
+    if scaled and numbers.any():
+        middle = min(max(float(found[numbers].mean()), noise / math.sqrt(numbers.sum()), 1e-9), 1.0)
+        variance[numbers] = np.maximum(_shrunk(found[numbers], middle, noise), _LEAST_VARIANCE * middle)
+    factors = 1 / np.sqrt(variance)
+    mixed = not scaled or bool(levels.any())
+    size = float(np.sum(found * factors**2)) if mixed else float(len(found))
+    size = min(max(size, noise / math.sqrt(len(found)), 1e-6), float(len(found)))
+    if not constant:
+        return ColumnAxes(factors, np.zeros(len(sums)), size)
+    one = min(1.0, math.sqrt(_CONSTANT * size))
+    return ColumnAxes(np.append(one, factors), np.append(0.0, -mean * factors), size + one**2)
+
+
+def _shrunk(values: Floats, middle: float, noise: float) -> Floats:
+    """Shrink noisy values towards a middle, by the share of their squared distance from it that noise explains."""
+    gaps = values - middle
+    share = max(0.0, 1 - noise**2 * len(gaps) / max(float(gaps @ gaps), 1e-300)) if len(gaps) else 0.0
+    shrunk: Floats = middle + share * gaps
+    return shrunk
 
 
 def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float = 0.0) -> Axes:

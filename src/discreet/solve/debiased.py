@@ -143,7 +143,8 @@ def _luck(b: Floats, k: Floats, length: float, noise: float, G: Floats, W: Float
 def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
     """Return debiased coefficients of one outcome with their covariances, from `rotated` equations: L'L = I.
 
-    With weights or persons, rows do not count `alike`, and score products are not shrunk towards equal variances.
+    With weights or persons, rows do not count `alike`, and score products are not shrunk towards equal variances; in a
+    model of classes or counts, which has no y'y, towards those in proportion to X'X.
     """
     A = inverse(e)
     W, L = A.W, A.L
@@ -159,10 +160,16 @@ def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
         sampling = sigma2 * told @ A.unit_sampling @ told
     if e.score_products is not None and e.s_score_products is not None:
         M, score_noise = e.score_products[0], float(e.s_score_products.item())
-        if alike and sigma2 is not None:
-            M, score_noise = shrunk(M, sigma2 * A.unit_score_products, score_noise)
+        if alike:
+            size = _size(M, e) if sigma2 is None else sigma2
+            M, score_noise = shrunk(M, size * A.unit_score_products, score_noise)
         sampling = G @ positive(M, score_noise) @ G
     return Debiased(theta, G, A.G, W, sampling, privacy, score_noise, sigma2, error, L)
+
+
+def _size(M: Floats, e: NormalEquations) -> float:
+    """Return the mean of score products over that of X'X: without y'y, it stands for the variance of an outcome."""
+    return max(float(np.trace(M)), 0.0) / max(float(np.trace(e.S)), e.s_xx * math.sqrt(len(M)), 1e-300)
 
 
 def told_directions(A: Inverse) -> Floats:

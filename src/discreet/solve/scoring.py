@@ -215,21 +215,23 @@ class Scoring:
         """The points that are left, or all of them before the first step."""
         return self.points or [_GridPoint(size, self.start.ravel(), 0.0) for size in _SIZES]
 
-    def score(self, H: Floats) -> tuple[Floats, float]:
+    def score(self, H: Floats, misfit: float = _MISFIT) -> tuple[Floats, float]:
         """Return the score at the model of the last step and the sd of its noise, from all steps.
 
         A step at gamma_t tells the score at gamma up to H (gamma - gamma_t), with a share of it as an error.
 
         Parameters
         ----------
-        H : array (q, q)
-            The derivative of F, of a model with one linear predictor.
+        H : array (q m, q m)
+            The derivative of F.
+        misfit : float
+            The squared relative error of H (gamma - gamma_t).
         """
         at, total, sure = self.steps[-1].gamma, np.zeros(len(H)), 0.0
         for step in self.steps:
-            moved = H @ (at - step.gamma)[:, 0]
-            variance = step_variance(step.sd, moved)
-            total += (step.score[:, 0] - moved) / variance
+            moved = H @ (at - step.gamma).ravel()
+            variance = step_variance(step.sd, moved, misfit)
+            total += (step.score.ravel() - moved) / variance
             sure += 1 / variance
         return total / sure, math.sqrt(1 / sure)
 
@@ -285,6 +287,6 @@ def _likely(points: Sequence[_GridPoint]) -> tuple[_GridPoint, ...]:
     return tuple(point._replace(log=point.log - best) for point in points if point.log > best - _NEGLIGIBLE)
 
 
-def step_variance(sd: float, moved: Floats) -> float:
+def step_variance(sd: float, moved: Floats, misfit: float = _MISFIT) -> float:
     """Return the variance of a score's error: that of its noise, and a share of what F differs by from the model's."""
-    return sd**2 + _MISFIT * float(moved @ moved) / len(moved)
+    return sd**2 + misfit * float(moved @ moved) / len(moved)

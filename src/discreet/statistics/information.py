@@ -12,6 +12,8 @@ from discreet.statistics.base import BlockLike, ExactStage, registered
 from discreet.statistics.gram import OTHER_MATRIX
 from discreet.statistics.symmetric import SymmetricMatrix
 
+PAIRS = "Classes that exclude each other, and these alone, have the Fisher information of pairs of classes."
+
 
 class Information(SymmetricMatrix):
     """The sum of a a' over rows, a = k u, where k^2 <= 1 is the relative slope of the link."""
@@ -34,8 +36,10 @@ class Information(SymmetricMatrix):
         return scores(U * ONE, e * ONE) / ONE
 
     def stage_refusal(self, coordinates: Coordinates) -> str | None:
-        """Refuse linear models, which have U'U instead."""
-        return None if isinstance(coordinates, ModelCoordinates) else OTHER_MATRIX
+        """Refuse linear models, which have U'U instead, and classes that exclude each other, which have pairs."""
+        if not isinstance(coordinates, ModelCoordinates):
+            return OTHER_MATRIX
+        return PAIRS if coordinates.family.joint else None
 
 
 INFORMATION = registered(Information())

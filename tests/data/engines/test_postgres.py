@@ -11,6 +11,7 @@ from offers import NUMBERS, PEOPLE, people
 from tables import full_text
 
 from discreet import Domain, DPLinearRegression, Moments, Postgres
+from discreet.data import kept
 from discreet.data.engines.derived import DerivedNumbers
 from discreet.data.reading import Table
 from discreet.data.stages import staged
@@ -199,7 +200,9 @@ def test_three_stages_have_the_same_row_norms(pushdown, database):
 
 
 @both
-def test_a_lost_connection_is_told(pushdown, database, execute):
+def test_a_lost_connection_is_told(pushdown, database, execute, monkeypatch):
+    """Between two readings; so no row is kept in memory after the first, as those of so small a table would be."""
+    monkeypatch.setattr(kept, "_MOST", 0)
     name, ended = ingested(database, people(3_000)), []
 
     def cut_off(fraction):

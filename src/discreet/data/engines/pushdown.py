@@ -42,6 +42,7 @@ from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
 from discreet.domain.kinds.base import Column
 from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import Numeric
+from discreet.domain.sketch import SketchCoordinates
 from discreet.domain.value_types import TEXT
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
@@ -98,7 +99,8 @@ class PushdownSource(Remote):
             return run.moments(what)
         if isinstance(what, FirstPass):
             return run.first_pass(what)
-        if isinstance(getattr(what, "coordinates", None), ModelCoordinates):
+        own = getattr(what, "coordinates", None)
+        if isinstance(own, ModelCoordinates | SketchCoordinates) or getattr(own, "shrinkage", None) is not None:
             self.refuse_models()
         if isinstance(what, StagePass):
             return run.stage(what.coordinates, gram=what.gram)

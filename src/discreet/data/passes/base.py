@@ -9,12 +9,16 @@ from typing import Any, ClassVar, NamedTuple
 from discreet.core.arrays import Floats
 from discreet.core.problems import Problems
 from discreet.data.sources.base import Source
-from discreet.data.sums import EXACT_ROWS, PartialSums
+from discreet.data.sums import EXACT_ROWS, HOST, Host, PartialSums
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
 
 _BATCH = 1 << 18
+
+_NARROW = 64
+"""Up to so many columns, longer batches of stages are faster; their length is no power of two, which caches handle
+badly."""
 
 
 class Batch(NamedTuple):
@@ -49,9 +53,19 @@ class Pass(ABC):
     in_order: ClassVar[bool] = False
     domain: Domain
 
+    @property
+    def on_device(self) -> bool:
+        """Whether it can be computed on a device; otherwise it is computed here."""
+        return not self.in_order
+
     def size(self, *, columnar: bool) -> int:
         """Return the maximum number of rows of a batch."""
         return usual_size(self.domain)
+
+    @property
+    def again(self) -> bool:
+        """Whether rows are kept for other passes, or were kept by others; such a pass does not use `Batch.raw`."""
+        return False
 
     @property
     def numbers(self) -> int:
@@ -59,8 +73,8 @@ class Pass(ABC):
         return len(self.domain.entries)
 
     @abstractmethod
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """Compute the sums over some batches of a reader."""
+    def sums(self, reader: Source, batches: Iterator[Batch], at: Host = HOST) -> PartialSums:
+        """Compute the sums over some batches of a reader, at the place where they are."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -75,6 +89,11 @@ class Pass(ABC):
 def usual_size(domain: Domain) -> int:
     """Return the default number of rows of a batch."""
     return min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
+
+
+def stage_size(domain: Domain) -> int:
+    """Return the number of rows of a batch of a release in stages."""
+    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
 
 
 def encoded(
@@ -94,11 +113,11 @@ def encoded(
             A = buffer[: reader.fill(batch, buffer, encoder)]
         encoder.finish(A)
         if not problems:
-            yield Batch(A, rows, batch, _weights(reader, batch, len(A)))
+            yield Batch(A, rows, batch, row_weights(reader, batch, len(A)))
         done(rows)
 
 
-def _weights(reader: Source, batch: Any, left: int) -> Floats | None:
+def row_weights(reader: Source, batch: Any, left: int) -> Floats | None:
     """Return the weights of the rows that are not dropped."""
     weights = reader.weights(batch)
     if weights is None or len(weights) == left:

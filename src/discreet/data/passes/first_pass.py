@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Bools, Floats, Ints
-from discreet.data.passes.base import Batch, Pass
+from discreet.data.passes.base import Batch, Pass, stage_size, usual_size
 from discreet.data.sources.base import Source
-from discreet.data.sums import Left, PartialSums, Total
+from discreet.data.sums import HOST, Host, Left, PartialSums
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
 from discreet.domain.encoding import ONE, Encoder
@@ -63,9 +63,18 @@ class FirstPass(Pass):
     domain: Domain
     columns: tuple[str, ...]
 
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+    def size(self, *, columnar: bool) -> int:
+        """Return the maximum number of rows of a batch: as for a stage, or fewer."""
+        return min(usual_size(self.domain), stage_size(self.domain))
+
+    @property
+    def again(self) -> bool:
+        """Rows are kept for stages, unless some are dropped, whose outcomes are counted here."""
+        return self.domain.missing != "drop" and usual_size(self.domain) >= stage_size(self.domain)
+
+    def sums(self, reader: Source, batches: Iterator[Batch], at: Host = HOST) -> PartialSums:
         """Compute the sums over some batches."""
-        total = Total(MarginLayout(len(self.domain.entries)), weighted=not self.domain.unit.plain)
+        total = at.total(MarginLayout(len(self.domain.entries)), weighted=not self.domain.unit.plain)
         tallies = [Tally(reader, self.domain, column) for column in self.columns]
         counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from discreet.core.arrays import Bools, Floats
+from discreet.core.arrays import Bools, Floats, on_device
 from discreet.data.passes.base import Batch, Pass
 from discreet.data.passes.first_pass import Tally
 from discreet.data.passes.levels import MANY, Levels
 from discreet.data.sources.base import Source
-from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
+from discreet.data.sums import EXACT_ROWS, HOST, Host, Left, PartialSums
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
 from discreet.errors import DataError
@@ -41,6 +41,11 @@ class MomentsPass(Pass):
     column: str | None = None
     sampler: Sampler | None = field(default=None, compare=False)
 
+    @property
+    def on_device(self) -> bool:
+        """Whether it can be computed on a device: a sample is drawn here."""
+        return self.sampler is None
+
     def size(self, *, columnar: bool) -> int:
         """Return the maximum number of rows of a batch."""
         return layout(self.domain, self.targets).batch(columnar=columnar)
@@ -50,12 +55,12 @@ class MomentsPass(Pass):
         """The number of sums."""
         return math.prod(layout(self.domain, self.targets).shape)
 
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+    def sums(self, reader: Source, batches: Iterator[Batch], at: Host = HOST) -> PartialSums:
         """Compute the sums over some batches."""
         weighted, columns = not self.domain.unit.plain, () if self.column is None else (self.column,)
         if weighted and self.sampler is not None:
             raise AssertionError("rows that are sampled have no weights")
-        total = Total(layout(self.domain, self.targets), weighted=weighted)
+        total = at.total(layout(self.domain, self.targets), weighted=weighted)
         tallies = [Tally(reader, self.domain, column) for column in columns]
         counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
@@ -140,15 +145,16 @@ class Layout:
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total; `work` is an array of the same shape."""
+        levels = None if on_device(A) else self._levels
         if not self.outcomes:
-            if self._levels is not None:
-                self._levels.add(A, total, left)
+            if levels is not None:
+                levels.add(A, total, left)
             else:
                 total += np.matmul(left(A).T, A, out=work)
             return
         F, f = A[:, self._features], len(self.features)
-        if sampled is None and self._levels is not None:
-            self._levels.add(A[:, self._both], total[:f], left)
+        if sampled is None and levels is not None:
+            levels.add(A[:, self._both], total[:f], left)
         elif sampled is None:
             total[:f] += np.matmul(left(F).T, A[:, self._both], out=work[:f])
         else:
@@ -156,7 +162,7 @@ class Layout:
             total[:f, :f] += S.T @ S
             total[:f, f:] += F.T @ A[:, self._outcomes]
         Y = A[:, self._outcomes]
-        total[f, f:] += np.einsum("ij,ij->j", left(Y), Y)
+        total[f, f:] += np.einsum("ij,ij->j", left(Y), Y, out=work[f, f:])
 
 
 def _span(places: Sequence[int]) -> slice | list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch, Pass
 from discreet.data.sources.base import Source
-from discreet.data.sums import Left, PartialSums, Total
+from discreet.data.sums import HOST, Host, Left, PartialSums
 from discreet.domain import Domain
 from discreet.statistics.base import STATISTICS, Statistic
 
@@ -49,9 +49,9 @@ class RowSumsPass(Pass):
         """The number of sums."""
         return self.layout.shape[1]
 
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+    def sums(self, reader: Source, batches: Iterator[Batch], at: Host = HOST) -> PartialSums:
         """Compute the sums over some batches."""
-        total = Total(self.layout, weighted=not self.domain.unit.plain)
+        total = at.total(self.layout, weighted=not self.domain.unit.plain)
         for batch in batches:
             total.add(batch.A, weights=batch.weights)
         return PartialSums.of(total)

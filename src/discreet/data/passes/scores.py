@@ -14,7 +14,7 @@ from discreet.data.passes.base import Batch
 from discreet.data.passes.stages import InCoordinates
 from discreet.data.persons import PersonSource
 from discreet.data.sources.base import Source
-from discreet.data.sums import Left, PartialSums, Total
+from discreet.data.sums import HOST, Host, Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.coordinates import scores, shortened
 from discreet.domain.encoding import ONE
@@ -81,7 +81,7 @@ class ScorePass(InCoordinates):
 
     radii: tuple[float, ...]
 
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+    def sums(self, reader: Source, batches: Iterator[Batch], at: Host = HOST) -> PartialSums:
         """Compute the sums over some batches."""
         own, m, size = self.coordinates, len(self.coordinates.outcomes), self.size(columnar=reader.columnar)
         coordinate_map, total, groups = (

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from discreet.core.arrays import Bools, Floats
+from discreet.core.arrays import Bools, Floats, on_device
 from discreet.data.sources.base import Source, check_lengths, spans
+from discreet.data.sources.tensors import as_array, is_tensor
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.domain.value_types import floats
@@ -31,6 +33,7 @@ class ArraySource(Source):
         self.domain = domain
         self._blocks = [X] if y is None else [X, y]
         self.total = check_lengths(len(block) for block in self._blocks)
+        self.on_device = on_device(X)
         if not domain.unit.plain:
             raise DataError(
                 "The domain declares person= or weights=, which arrays do not have: give fit(X, y, sample_weight=, "
@@ -70,7 +73,8 @@ class ArraySource(Source):
         if self.domain.missing != "drop":
             return None
         blocks = [block[batch[0] : batch[1]] for block in self._blocks]
-        return np.asarray(~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0))
+        missing: Bools = reduce(np.logical_or, (np.isnan(block).any(axis=1) for block in blocks))
+        return np.logical_not(missing)
 
     def fill(self, batch: tuple[int, int], A: Floats, encoder: Encoder) -> int:
         """Write x - c."""
@@ -113,6 +117,9 @@ def as_cells(name: str, values: Any) -> np.ndarray[Any, Any]:
         )
     if isinstance(values, np.ma.MaskedArray):
         return values
+    if is_tensor(values):
+        tensor: np.ndarray[Any, Any] = as_array(name, values)
+        return tensor
     try:
         array = _listed(values) if isinstance(values, (list, tuple)) else np.asarray(values)
     except (TypeError, ValueError, OverflowError):

@@ -40,6 +40,8 @@ class Source(ABC):
         Whether the rows come in the same order each time, so that they can be numbered.
     names : tuple of str
         All columns of the data, if they have names.
+    on_device : bool
+        Whether the rows are numbers on a device, such as a GPU.
     """
 
     domain: Domain
@@ -48,6 +50,7 @@ class Source(ABC):
     once: bool = False
     ordered: bool = True
     names: Sequence[str] = ()
+    on_device: bool = False
 
     def refuse_models(self) -> None:
         """Refuse sums of residuals of models of classes and counts, where these cannot be computed."""

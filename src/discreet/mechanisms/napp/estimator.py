@@ -87,6 +87,8 @@ class NAPP(ReleasesModel, PrivateEstimator):
         Whether one person's presence or one person's content is hidden.
     n_jobs : int, optional
         Threads; all cores by default.
+    device : {None, "auto", "cpu", "cuda"}, optional
+        As in `DPLinearRegression`; this method reads rows itself, without exact sums.
     random_state : None
         For simulation only: a release made with a seed promises nothing.
 
@@ -178,7 +180,7 @@ class NAPP(ReleasesModel, PrivateEstimator):
             raise ParameterError(f"loss={self.loss!r} takes {needed}.")
         own = {"classes": self.classes} if classifier else {"bounds_y": self.bounds_y}
         shared = ("epsilon", "delta", "domain", "bounds_X", "data_norm", "fit_intercept", "rows", "noise", "neighbors")
-        given = own | {name: getattr(self, name) for name in (*shared, "n_jobs", "random_state")}
+        given = own | {name: getattr(self, name) for name in (*shared, "n_jobs", "device", "random_state")}
         how = self._fixed() if self._paper is None else {"penalty": "l1", "asked": self._asked()}
         return MODELS[self.loss](**given, **how)
 

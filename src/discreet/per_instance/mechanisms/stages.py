@@ -23,7 +23,7 @@ from discreet.privacy.events.gaussian import Block
 class StageRows:
     """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows.
 
-    Where a stage at a model releases its Fisher information, lines go on with k of each outcome.
+    Where a stage at a model releases its Fisher information, lines go on with k of each outcome or pair of classes.
     """
 
     def __init__(self, event: StageEvent, domain: Domain) -> None:
@@ -47,6 +47,8 @@ class StageRows:
         if not is_seen(block):
             return rotated
         U, e = self.indices(block.rows), np.array(self.indices(block.columns))
+        if block.kind.of_slopes and block.kind.outcomes == "all":
+            return EncodedRows(block.kind.seen(rotated.Z[:, U], rotated.Z[:, len(self._places) + 1 :]))
         factors = e + len(self.coordinates.outcomes) if block.kind.of_slopes else e
         Z = rotated.Z.copy()
         Z[:, U] = block.kind.seen(rotated.Z[:, U], rotated.Z[:, factors])

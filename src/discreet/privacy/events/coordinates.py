@@ -58,7 +58,7 @@ _STAGE_BLOCK = Fields(
     "A block of a stage is of an unknown kind.",
     statistic=one_of(lambda: [kind.name for kind in stage_statistics()])(
         "U'U, that of the rows whose residuals are not clipped, U'E, sums of e^2, counts of residuals by half width, "
-        "counts of rows by length, sums of e^2 u u', Fisher information."
+        "counts of rows by length, sums of e^2 u u', Fisher information, that of pairs of classes."
     ),
     columns=NAMES,
     sd=ABOVE_0("Standard deviation of the noise, in units of u and e."),

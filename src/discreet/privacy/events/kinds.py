@@ -57,28 +57,33 @@ EVENT = defined(
 )
 
 
+_AXES = "P", "shrinkage"
+"""The fields of a stage's coordinates that are left out where both are those of the stage before it."""
+
+
 def _write(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Write events; the axes of a stage that are those of the stage before it are left out."""
     found, before = [], None
     for event in events:
         facts = EVENT.write(event)
         if isinstance(event, StageEvent):
-            if before == event.coordinates.P:
-                facts["coordinates"] = {key: value for key, value in facts["coordinates"].items() if key != "P"}
-            before = event.coordinates.P
+            own = event.coordinates
+            if before == (own.P, own.shrinkage):
+                facts["coordinates"] = {key: it for key, it in facts["coordinates"].items() if key not in _AXES}
+            before = own.P, own.shrinkage
         found.append(facts)
     return found
 
 
 def _read(listed: Sequence[dict[str, Any]]) -> tuple[Event, ...]:
     """Read events; a stage without axes has those of the stage before it."""
-    found, before = [], None
+    found, before = [], dict[str, Any]()
     for facts in listed:
         own = facts.get("coordinates") if facts.get("mechanism") == StageEvent.mechanism else None
         if isinstance(own, dict):
-            if "P" not in own and before is not None:
-                facts = facts | {"coordinates": own | {"P": before}}
-            before = facts["coordinates"].get("P")
+            if "P" not in own:
+                facts = facts | {"coordinates": own | before}
+            before = {key: facts["coordinates"][key] for key in _AXES if key in facts["coordinates"]}
         found.append(EVENT.read(facts))
     return tuple(found)
 

@@ -254,8 +254,8 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
 def _ratios(block: Block, array: Floats) -> Floats:
     at = np.triu_indices(len(block.rows))
     symmetric = block.kind.symmetric
-    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if symmetric else (np.ravel(array), block.sd)
-    ratios: Floats = np.abs(values) / sds
+    values, sds = (array[..., *at], np.where(at[0] == at[1], *block.sds)) if symmetric else (array, block.sd)
+    ratios: Floats = np.ravel(np.abs(values) / sds)
     return ratios
 
 

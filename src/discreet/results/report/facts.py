@@ -57,14 +57,15 @@ def answer(results: Fitted, level: float) -> str:
     i, variables = found.clear[0], Variables(results.certificate.domain, results.names)
     count = f"{len(found.clear)} of {len(found.names)} effects can be told from zero {sure}."
     more = "more" if found.estimate[i] > 0 else "less"
-    size = f"{brief(abs(found.estimate[i]))} {unit}".strip()
+    size, against = f"{brief(abs(found.estimate[i]))} {unit}".strip(), results.reference_class
+    of = results.target if against is None else f"for this class of {results.target} against {against}"
     words = found.ranges[i]
     where = f"from {words}" if words else f"than for {variables.first(found.variables[i])}"
     alone = not variables.partners(found.variables[i])
     others = "all else equal" if alone else "with the other features in the middle of their ranges"
     low, high = sorted(np.sign(found.estimate[i]) * found.ends[i])
     return (
-        f"{count} The largest of them is that of {found.names[i]}: {size} {more} {results.target} {where}, {others} "
+        f"{count} The largest of them is that of {found.names[i]}: {size} {more} {of} {where}, {others} "
         f"({100 * level:g} % interval {brief(low)} to {brief(high)})."
     )
 
@@ -77,6 +78,8 @@ def effects_caption(results: Fitted, level: float) -> str:
         f"{results.family.words.measure}; levels of a category are compared with its first one. On the right stands "
         "the coefficient itself, where a single one makes the effect. "
     )
+    if results.reference_class is not None:
+        text += f"Each class of {results.target} is compared with {results.reference_class}. "
     if isinstance(results.inference, Unavailable):
         return f"{text}No intervals: they are {results.inference}."
     if isinstance(why := results.known("std_err"), Unavailable):
