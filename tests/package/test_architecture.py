@@ -358,6 +358,7 @@ DOMAINS = {
         "audit.one_run": "a made-up table of canaries, each of whom has one row",
         "audit.subjects": "the made-up tables that methods are attacked on",
         "cli.asking": "what people answer, column by column, before there is a schema",
+        "data.device.device": "made-up numbers, on which a device is tried",
     },
     "Domain.from_bounds(...)": {
         "models.base": "arrays, beside which `fit` is told whose rows are and what they count",

@@ -18,6 +18,9 @@ from discreet.errors import FileFormatError
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 """Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
 
+ALIGNED = 8
+"""Rows of a device begin at multiples of so many numbers, which makes products of odd widths a fifth faster."""
+
 Left = Callable[[Floats], Floats]
 T = TypeVar("T")
 

@@ -81,12 +81,25 @@ class Encoder:
         if self.centre.any():
             _by_row(np.subtract, A, self.centre)
 
+    def place(self, blocks: Sequence[Any], A: Floats) -> None:
+        """Write matrices of numbers side by side, behind the constant, as x - c."""
+        left = 1
+        for block in blocks:
+            right = left + block.shape[1]
+            A[:, left:right] = block
+            left = right
+        self.centred(A)
+
+    def refuse_non_finite(self, A: Floats) -> None:
+        """Refuse a batch of x - c with numbers that are missing or infinite."""
+        for entry, values in zip(self.domain.entries, A.T, strict=True):
+            refuse_non_finite(entry.column, values)
+
     def finish(self, A: Floats) -> None:
         """Scale, clip and round a batch that holds x - c."""
         with np.errstate(**SILENT):
             if not np.isfinite(A.sum()):
-                for entry, values in zip(self.domain.entries, A.T, strict=True):
-                    refuse_non_finite(entry.column, values)
+                self.refuse_non_finite(A)
             _by_row(np.multiply, A, self._scale)
             if self._symmetric:
                 np.clip(A, -ONE, ONE, out=A)

@@ -13,13 +13,14 @@ import numpy as np
 
 from discreet.core.arrays import SILENT
 from discreet.core.memory import spelled
+from discreet.data.device.encoding import DeviceEncoder
 from discreet.data.passes.base import Pass
 from discreet.data.passes.moments import Layout
 from discreet.data.sources.base import Source
-from discreet.data.sums import ARRAYS, EXACT_ROWS, HOST, Host, PartialSums, Products, Total
+from discreet.data.sums import ALIGNED, ARRAYS, EXACT_ROWS, HOST, Host, PartialSums, Products, Total
 from discreet.domain import Domain
 from discreet.domain.elementary import exp, log1p
-from discreet.domain.encoding import Encoder
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, MissingPackageError, ParameterError
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ MOST_ROWS = 1 << 22
 """Sums of products of so many rows are below 2^62 in size, and fit into int64."""
 
 KINDS = ("cpu", "cuda")
-NUMBERS = 1 << 25
+NUMBERS = 1 << 27
 """Numbers of a batch on a GPU, where there is room: enough that it has work for longer than a call takes."""
 
 STREAMED = 1 << 22
@@ -82,8 +83,10 @@ class Device(Host):
         return EXACT_ROWS * max(1, min(blocks, MOST_ROWS // EXACT_ROWS))
 
     def empty(self, *shape: int) -> Any:
-        """Return an array on the device, of any content."""
-        return self.arrays.DeviceArray(self._torch.empty(shape, dtype=self._torch.float64, device=self.place))
+        """Return an array on the device, of any content; its rows begin at multiples of eight numbers."""
+        *rows, width = shape
+        room = self._torch.empty((*rows, -(-width // ALIGNED) * ALIGNED), dtype=self._torch.float64, device=self.place)
+        return self.arrays.DeviceArray(room[..., :width])
 
     def buffer(self, numbers: int) -> Any:
         """Return a tensor in this machine's memory, from which rows are copied to the device."""
@@ -114,7 +117,7 @@ class Device(Host):
 
     def encoder(self, domain: Domain) -> Encoder:
         """Return an encoder of rows that are on the device."""
-        return self.held(Encoder(domain))
+        return self.held(DeviceEncoder(domain))
 
     def total(self, layout: Products, *, weighted: bool = False) -> Total:
         """Return a running sum on the device."""
@@ -269,4 +272,16 @@ def _same_bits(device: Device) -> bool:
 
     with np.errstate(**SILENT):
         here, there = found(x, whole, HOST), found(device.moved(x), device.moved(whole), device)
+        domain = Domain({name: (-i / 3, 0.7) for i, name in enumerate("abcde")})
+        rows = [x.reshape(-1, 5).astype(kind) for kind in (np.float64, np.float32)]
+        here += [_encoded(Encoder(domain), own, np.empty((len(own), 6))) for own in rows]
+        there += [_encoded(device.encoder(domain), device.moved(own), device.empty(len(own), 6)) for own in rows]
     return all(map(np.array_equal, here, there))
+
+
+def _encoded(encoder: Encoder, rows: Any, A: Any) -> Any:
+    """Encode rows of two matrices."""
+    A[:, 0] = ONE
+    encoder.place([rows[:, :2], rows[:, 2:]], A)
+    encoder.finish(A)
+    return np.asarray(A)

@@ -81,15 +81,12 @@ class ArraySource(Source):
         blocks = [block[batch[0] : batch[1]] for block in self._blocks]
         if (kept := self.kept(batch)) is not None:
             blocks = [block[kept] for block in blocks]
-        rows, left = len(blocks[0]), 1
+        rows = len(blocks[0])
         if self._coded:
             self._fill_columns(blocks, A[:rows])
+            encoder.centred(A[:rows])
         else:
-            for block in blocks:
-                right = left + block.shape[1]
-                A[:rows, left:right] = block
-                left = right
-        encoder.centred(A[:rows])
+            encoder.place(blocks, A[:rows])
         return rows
 
     def _fill_columns(self, blocks: Sequence[np.ndarray[Any, Any]], A: Floats) -> None:
