@@ -8,6 +8,8 @@ import pytest
 from replayed import by_rules, mismatch
 
 from discreet import Domain, DPLinearRegression
+from discreet.privacy.events.base import of_kind
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.recipes import rules as table
 from discreet.recipes.geometry import number_of_stages
 from discreet.recipes.rules import NEWEST, RULES, Rules
@@ -64,8 +66,11 @@ def test_a_level_without_rows_keeps_a_bounded_coefficient(epsilon):
 
 
 CHANGED = {
+    "several": 1e9,
     "many": 1e9,
-    "scout": 0.2,
+    "several_shares": (0.1, 0.2, 0.3, 0.4),
+    "several_stage": {"counts": 0.1, "gram": 0.4, "cross": 0.45, "squares": 0.05},
+    "scout": (0.4, 0.5),
     "edges": tuple(0.8 * 2.0 ** (k / 4) for k in range(25)),
     "norms": 0.04,
     "beyond": 600.0,
@@ -75,6 +80,7 @@ CHANGED = {
     "narrowest": 0.3,
     "clipped": 600.0,
     "root_clipped": 20.0,
+    "most_clipped": 0.005,
     "doubt": 64.0,
     "capped": False,
     "last_stage": {"counts": 0.05, "gram": 0.2, "cross": 0.72, "squares": 0.03},
@@ -87,10 +93,11 @@ def test_every_constant_is_tried():
 
 @pytest.mark.parametrize("name", [name for name in CHANGED if name != "doubt"])
 def test_a_release_by_another_constant_is_found(name, monkeypatch):
-    assert mismatch(fitted(RARE, 0).release_) is None
+    table_of = {"n": 600, "epsilon": 1.0} if name in ("several_shares", "several_stage") else {}
+    assert mismatch(fitted(RARE, 0, **table_of).release_) is None
     with monkeypatch.context() as patch:
         patch.setitem(table.RULES, NEWEST, replace(RULES[NEWEST], **{name: CHANGED[name]}))
-        forged = fitted(RARE, 0).release_
+        forged = fitted(RARE, 0, **table_of).release_
         assert mismatch(forged) is None
     assert forged.certificate.recipe["rules"] == NEWEST
     assert mismatch(forged) is not None
@@ -107,12 +114,23 @@ def test_another_doubt_gives_another_model(monkeypatch):
 
 
 def test_three_stages_begin_earlier_by_the_newer_rules():
-    for version, many in ((1, 30.0), (2, 15.0)):
-        least = many * 8**1.5
+    for version, several in ((1, 30.0), (2, 6.0)):
+        least = several * 8**1.5
         stages = [number_of_stages(n, 8, constant=True, rules=RULES[version]) for n in (0.99 * least, 1.01 * least)]
         assert stages == [2, 3]
 
 
+def test_the_last_stage_has_most_of_the_promise_from_many_rows_on():
+    """Below that the three stages are alike, and row norms are not counted."""
+    for rows, counted in ((600, False), (3000, True)):
+        events = fitted(RARE, 0, n=rows, epsilon=1.0).release_.certificate.events
+        stages = of_kind(StageEvent, events)
+        assert [stage.of_norms for stage in stages] == [False, False, *([True] if counted else []), False]
+        first, last = (sum(1 / block.sd**2 for block in stage.blocks) for stage in (stages[1], stages[-1]))
+        assert (last > 3 * first) == counted
+
+
 def test_the_shares_of_a_stage_add_up_to_one():
     for own in RULES.values():
-        assert sum(own.last_stage.values()) == pytest.approx(1)
+        for shares in (own.last_stage.values(), own.several_stage.values(), own.several_shares):
+            assert sum(shares) == pytest.approx(1)

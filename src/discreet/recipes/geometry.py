@@ -83,8 +83,8 @@ def number_of_stages(n_mu: float, size: int, *, constant: bool, rules: Rules) ->
     [2, 0]
     """
     few = constant and (n_mu < max(FEWEST, FEWEST_EACH * size) or size == 1)
-    many = n_mu >= rules.many * size**1.5 and size <= NARROW
-    return 0 if few else 3 if many else 2
+    several = n_mu >= rules.several * size**1.5 and size <= NARROW
+    return 0 if few else 3 if several else 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +105,8 @@ class StageGeometry:
         The rules of the release.
     gaps : array, optional
         How far rows of rare groups lie from the mean, along the columns; see `rare_gaps`.
+    many : bool
+        Whether the last of three or more stages is near least squares; see `Rules.many`.
     """
 
     design: tuple[str, ...]
@@ -114,6 +116,7 @@ class StageGeometry:
     most: int = 1
     rules: Rules = RULES[NEWEST]
     gaps: Floats | None = None
+    many: bool = True
 
     @property
     def rows(self) -> float:
@@ -142,7 +145,7 @@ class StageGeometry:
             The counts of row norms that the last of three or more stages has its radius from.
         """
         axes, left = self._axes(done), count - len(done)
-        typical, final = self._typical(axes), left == 1 and count >= 3
+        typical, final = self._typical(axes), left == 1 and count >= 3 and self.many
         reach = self._reach(norms, mu, axes.P.shape[1], last=left == 1)
         weight, least = min(1.0, reach), self.rules.narrowest
         widths = [_final_widths(own, weight, least) if final else _widths(own, weight) for own in self.locations]
@@ -168,8 +171,10 @@ class StageGeometry:
         n_mu = self.rows * mu / self.most
         if norms is not None:
             return far_reach(norms, self.rows, mu / self.most, self.rules)
-        share, most = (_REACH, math.inf) if last else (self.rules.scout, _SCOUT_REACH)
-        return min(max(SPHERE, math.sqrt(share * n_mu / q**1.5)), most)
+        if last:
+            return max(SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
+        factor, power = self.rules.scout
+        return min(max(SPHERE, factor * math.pow(n_mu / q**1.5, power)), _SCOUT_REACH)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """Return the coefficients estimated so far, a column for each outcome."""
@@ -183,7 +188,7 @@ class StageGeometry:
     def posterior(self, done: Sequence[ReleasedStage], target: str) -> Joint:
         """Return the posterior of one outcome's coefficients given all stages so far."""
         location = self.locations[self.targets.index(target)]
-        size, doubt = max(self.axes.known, 1.0), self.rules.doubt
+        size, doubt = max(self.axes.known, 1.0), self.rules.doubt if self.many else 1.0
         return joint(done, target, location, size, constant=self.constant, doubt=doubt)
 
     def chosen(
@@ -202,8 +207,8 @@ class StageGeometry:
         """
         size = max(len(coordinates.axes), _FEW)
         least = self.rules.root_clipped / math.sqrt(self.rows) if final else 0.0
-        clipped = self.rules.clipped if final else _CLIPPED
-        most = min(_MOST_CLIPPED, max(clipped * size * self.most / (self.rows * mu), least))
+        clipped, limit = (self.rules.clipped, self.rules.most_clipped) if final else (_CLIPPED, _MOST_CLIPPED)
+        most = min(limit, max(clipped * size * self.most / (self.rows * mu), least))
         return [
             quiet_place(counts[name], most, sd, self.rules.noise) if final else clipped_place(counts[name], most)
             for name in self.targets

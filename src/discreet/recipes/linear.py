@@ -78,7 +78,7 @@ class Linear(StagedRecipe):
         done: list[ReleasedStage] = []
         for k, weight in enumerate(weights, start=1):
             last, norms = k == len(weights), None
-            final = last and k >= 3
+            final = last and k >= 3 and geometry.many
             if final:
                 norms = done[-1] if not self._rules.norms else (yield from self._norms(spending, geometry, done))
             mu = spending.left(weight)
@@ -104,7 +104,10 @@ class Linear(StagedRecipe):
         n = locations[0].rows
         ball = in_ball(domain, self.design)
         count = self._count(n)
-        shares = budget.BALL_STAGES.get(count, budget.STAGES[count][1:]) if ball else budget.STAGES[count]
+        many = count != 3 or n * self.facts.mu / domain.most >= self._rules.many * self.size**1.5
+        shares = budget.STAGES[count] if many else self._rules.several_shares
+        if ball:
+            shares = budget.BALL_STAGES.get(count, shares[1:])
         weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
         if count == 0 or ball:
             axes = as_declared(self.design) if ball else mean_alone(self.design)
@@ -113,7 +116,8 @@ class Linear(StagedRecipe):
         gaps = None
         if self._rules.capped and self.constant and count > 0 and not ball:
             gaps = rare_gaps(axes, level_places(domain, self.design))
-        geometry = StageGeometry(self.design, self.targets, tuple(locations), axes, domain.most, self._rules, gaps)
+        own = tuple(locations), axes, domain.most, self._rules, gaps, many
+        geometry = StageGeometry(self.design, self.targets, *own)
         return Start(geometry, count, weights)
 
     def located(self, spending: Spending) -> Steps[list[Location]]:
@@ -165,7 +169,7 @@ class Linear(StagedRecipe):
         The last stage has score products, unless its standard errors are classical; with them, U'U of a single outcome
         is that of the rows whose residuals are not clipped.
         """
-        split = self._rules.last_stage if final else budget.STAGE
+        split = self._rules.last_stage if final else budget.STAGE if geometry.many else self._rules.several_stage
         if coordinates.row_norms:
             split = _beside(split, RowNormCounts.name, budget.ROW_NORMS)
         signal = geometry.rows * (mu / geometry.most) ** 2 / len(coordinates.axes)

@@ -15,12 +15,21 @@ class Rules:
     Radii are in units of the typical row norm, q is the number of axes.
     """
 
+    several: float
     many: float
-    """From this value of n mu/q^1.5 on there are three stages instead of two."""
+    """From these values of n mu/q^1.5 on there are three stages instead of two. Below `many` they are alike. From
+    `many` on the last is near least squares: it has most of mu^2, a radius from counts of row norms, and half widths of
+    its own, and what is said below of the last stage holds for it."""
 
-    scout: float
-    """Radius of the stages before the last: sqrt(scout n mu/q^1.5), from `SPHERE` to 8. It grows, so that whitening
-    approaches the second moments."""
+    several_shares: tuple[float, ...]
+    """Shares of the sums of the columns, and of each of three stages that are alike."""
+
+    several_stage: Mapping[str, float]
+    """Shares of the statistics of each of them."""
+
+    scout: tuple[float, float]
+    """Radius of the stages before the last: a (n mu/q^1.5)^p for these a and p, from `SPHERE` to 8. It grows, so that
+    whitening approaches the second moments."""
 
     edges: tuple[float, ...]
     """Edges of the bins in which row norms are counted before the last of three or more stages."""
@@ -44,8 +53,9 @@ class Rules:
 
     clipped: float
     root_clipped: float
+    most_clipped: float
     """In the last of three or more stages a share `clipped` q/(n mu) of the residuals may be clipped, or
-    `root_clipped`/sqrt(n) if that is more."""
+    `root_clipped`/sqrt(n) if that is more, and never more than `most_clipped`."""
 
     doubt: float
     """Factor on the covariance of earlier stages before the last of three or more, which are biased alike."""
@@ -59,8 +69,11 @@ class Rules:
 
 RULES: Mapping[int, Rules] = {
     1: Rules(
-        many=30.0,
-        scout=0.0,
+        several=30.0,
+        many=0.0,
+        several_shares=budget.STAGES[3],
+        several_stage=budget.STAGE,
+        scout=(0.0, 0.5),
         edges=tuple(2.0 ** (k / 4) for k in range(17)),
         norms=0.0,
         beyond=20.0,
@@ -70,13 +83,17 @@ RULES: Mapping[int, Rules] = {
         narrowest=0.4,
         clipped=3.0,
         root_clipped=0.15,
+        most_clipped=0.3,
         doubt=4.0,
         capped=False,
         last_stage=budget.LAST_STAGE,
     ),
     2: Rules(
+        several=6.0,
         many=15.0,
-        scout=0.05,
+        several_shares=(0.1, 0.27, 0.28, 0.35),
+        several_stage={"counts": 0.1, "gram": 0.45, "cross": 0.4, "squares": 0.05},
+        scout=(0.4, 0.4),
         edges=tuple(0.7 * 2.0 ** (k / 4) for k in (*range(10), *range(10, 39, 2))),
         norms=0.03,
         beyond=10.0,
@@ -84,8 +101,9 @@ RULES: Mapping[int, Rules] = {
         reach=0.3,
         noise=3.0,
         narrowest=0.1,
-        clipped=8.0,
+        clipped=13.0,
         root_clipped=0.05,
+        most_clipped=0.12,
         doubt=16.0,
         capped=True,
         last_stage={"counts": 0.05, "gram": 0.25, "cross": 0.67, "squares": 0.03},
