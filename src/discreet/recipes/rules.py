@@ -1,11 +1,17 @@
-"""The rules of a release in stages, by version: a file is replayed by the rules that it was released by."""
+"""The rules of a release, by version: a file is replayed by the rules that it was released by.
+
+Linear models and models of classes and counts have versions of their own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from discreet.families import Link
 from discreet.recipes import budget
+from discreet.statistics.pair_information import PairInformation
+from discreet.statistics.scores import ScoreProducts
 
 
 @dataclass(frozen=True)
@@ -94,3 +100,52 @@ RULES: Mapping[int, Rules] = {
 """Version 1 is that of discreet 0.2."""
 
 NEWEST = max(RULES)
+
+
+@dataclass(frozen=True)
+class ModelRules:
+    """The constants and shares of a model of classes or counts by scoring steps."""
+
+    radius: Rules
+    """The constants of its radius, which is that of the last of three linear stages."""
+
+    near: bool
+    """Whether row norms are counted up to the largest possible radius only, and rare groups may lie as far out as the
+    radius that follows."""
+
+    growth: float
+    """mu^2 of a step over that of the one before: the first ones are far from the model, and tell little of it."""
+
+    last: Mapping[Link, float]
+    """Share of the promise for the last stage, at the model."""
+
+    last_stage: Mapping[Link, Mapping[str, float]]
+    """Shares of the statistics of the last stage."""
+
+
+MODEL_RULES: Mapping[int, ModelRules] = {
+    2: ModelRules(
+        RULES[2],
+        near=False,
+        growth=1.0,
+        last=dict(budget.LAST_AT_MODEL) | {"logit": 0.3, "softmax": 0.3},
+        last_stage=dict(budget.SCORED_STAGE)
+        | {
+            "logit": {"information": 0.5, "cross": 0.25, ScoreProducts.name: 0.25},
+            "softmax": {PairInformation.name: 0.6, "cross": 0.4},
+        },
+    ),
+    3: ModelRules(
+        replace(RULES[2], beyond=20.0),
+        near=True,
+        growth=1.25,
+        last=budget.LAST_AT_MODEL,
+        last_stage=budget.SCORED_STAGE,
+    ),
+}
+"""Version 2 was never part of a published discreet."""
+
+NEWEST_OF_MODELS = max(MODEL_RULES)
+
+RULES_OF_COUNTS = 2
+"""The newest version that changed anything for counts."""
