@@ -26,6 +26,7 @@ import warnings
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,16 +74,12 @@ def log_loss(eta: Floats, y: Floats) -> float:
 
 def classes(cell: study.Cell) -> study.Rows:
     """Excess log loss of each fit of one set."""
-    X, y = uci.load(cell["data"], Path(cell["folder"]))
-    y = (y > np.median(y)).astype(float)
+    X, y = halves(cell["data"], Path(cell["folder"]))
     bounds = np.array([column_bounds(column, cell["k"]) for column in X.T]).T
     found = []
     for split, (train, test) in enumerate(uci.splits(len(y), cell["splits"])):
         parts = {"fitted": train, "test": test}
-        mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
-        Z = (X - mean) / np.where(sd > 1e-9 * (np.abs(mean) + sd), sd, np.inf)  # not constant but for rounding
-        free = LogisticRegression(C=100.0, max_iter=5000, tol=1e-8).fit(Z[train], y[train]).decision_function(Z)
-        base = {part: log_loss(free[rows], y[rows]) for part, rows in parts.items()}
+        base = free_losses(cell["data"], Path(cell["folder"]), split)
         known = cell["method"] == KNOWN
         A = round_columns(X, train) if known else X
         given: dict[str, Any] = {"data_norm": 1.0} if known else {"bounds_X": tuple(bounds)}
@@ -94,6 +91,23 @@ def classes(cell: study.Cell) -> study.Rows:
             eta = A @ model.coef_.ravel() + model.intercept_
             found.append({part: log_loss(eta[rows], y[rows]) - base[part] for part, rows in parts.items()})
     return found
+
+
+def halves(name: str, folder: Path) -> tuple[Floats, Floats]:
+    """A set with its outcome split at the median."""
+    X, y = uci.load(name, folder)
+    return X, (y > np.median(y)).astype(float)
+
+
+@cache
+def free_losses(name: str, folder: Path, split: int) -> dict[str, float]:
+    """The log loss of the fit without privacy on the fitted rows and on the test rows of a split."""
+    X, y = halves(name, folder)
+    train, test = list(uci.splits(len(y), split + 1))[split]
+    mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
+    Z = (X - mean) / np.where(sd > 1e-9 * (np.abs(mean) + sd), sd, np.inf)  # not constant but for rounding
+    eta = LogisticRegression(C=100.0, max_iter=5000, tol=1e-8).fit(Z[train], y[train]).decision_function(Z)
+    return {part: log_loss(eta[rows], y[rows]) for part, rows in (("fitted", train), ("test", test))}
 
 
 def round_columns(X: Floats, train: Any) -> Floats:

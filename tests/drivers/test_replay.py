@@ -26,7 +26,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.budget import SCORING_STEPS
 from discreet.recipes.methods import recipe_of
-from discreet.recipes.rules import NEWEST, RULES
+from discreet.recipes.rules import NEWEST, NEWEST_OF_MODELS, RULES
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
 
@@ -242,8 +242,8 @@ def test_another_recipe_is_found(recipe, made):
         {"covariance": "classical"},
         {"covariance": "none"},
         {"rules": 0},
-        {"rules": NEWEST + 1},
-        {"rules": "2"},
+        {"rules": NEWEST_OF_MODELS + 1},
+        {"rules": "3"},
     ],
     ids=str,
 )

@@ -190,12 +190,14 @@ def test_neighbours_that_are_replaced_need_the_number_of_rows():
 
 
 @pytest.mark.parametrize("cls", GIVEN, ids=lambda cls: cls.__name__)
-def test_steps_share_axes_and_radius_and_have_equal_noise(cls):
+def test_steps_share_axes_and_radius_and_those_of_classes_cost_more_each_time(cls):
     steps = at_models(fitted(cls).certificate_)[:SCORING_STEPS]
     assert len({(event.coordinates.P, event.coordinates.radius, event.coordinates.widths) for event in steps}) == 1
     assert len({event.coordinates.theta for event in steps}) == SCORING_STEPS
     assert all([block.statistic for block in event.blocks] == ["cross"] for event in steps)
-    assert max(event.mu for event in steps) == pytest.approx(min(event.mu for event in steps), rel=1e-3)
+    squares = np.array([event.mu**2 for event in steps])
+    growth = 1.0 if cls is DPPoissonRegression else 1.25
+    assert squares[1:] / squares[:-1] == pytest.approx(np.full(SCORING_STEPS - 1, growth), rel=2e-3)
 
 
 def test_other_penalties_and_noises_have_one_stage():

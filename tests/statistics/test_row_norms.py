@@ -20,7 +20,9 @@ from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
 EDGES = {1: 2.0 ** np.arange(0, 4.1, 0.25), 2: 0.7 * 2.0 ** np.r_[np.arange(0, 2.5, 0.25), np.arange(2.5, 9.6, 0.5)]}
-BEYOND, FARTHEST, NOISE = {1: (20, 0.3), 2: (10, 0.08)}, {1: 1.0, 2: 0.3}, {1: 2.0, 2: 3.0}
+EDGES[3] = EDGES[2]
+BEYOND = {1: (20, 0.3), 2: (10, 0.08), 3: (10, 0.08)}
+FARTHEST, NOISE = {1: 1.0, 2: 0.3, 3: 0.3}, {1: 2.0, 2: 3.0, 3: 3.0}
 VERSIONS = sorted(RULES)
 
 
@@ -115,7 +117,7 @@ def test_the_radius_of_the_stages_before_grows_with_the_table(stages):
     for n, epsilon, expected in ((300, 0.1, 0.25), (20_000, 1.0, None), (20_000, 400.0, 8.0)):
         released = fitted(table(n), stages, random_state=0, epsilon=epsilon).release_
         course, one = released.geometry, released.stages[0]
-        reach = math.sqrt(0.05 * course.rows * one.event.mu / 6**1.5)
+        reach = 0.4 * (course.rows * one.event.mu / 6**1.5) ** 0.4
         assert one.event.coordinates.radius == pytest.approx((expected or reach) * typical(course, []))
         assert expected or 0.25 < reach < 8
         first = fitted(table(n), stages, random_state=0, epsilon=epsilon, rules=1).release_
@@ -250,7 +252,7 @@ def test_other_radii_edges_and_counts_are_found(rules):
 
 
 def test_another_version_of_the_rules_is_found():
-    for rules, said in ((1, 2), (2, 1), (2, 3), (2, 0), (2, -1), (2, "2"), (2, True), (2, None), (2, 2.0)):
+    for rules, said in ((1, 2), (2, 1), (2, 4), (2, 0), (2, -1), (2, "2"), (2, True), (2, None), (2, 2.0)):
         released = fitted(table(4000), 3, rules=rules).release_
         certificate = released.certificate
         assert certificate.recipe.get("rules", 1) == rules
@@ -261,7 +263,7 @@ def test_another_version_of_the_rules_is_found():
 
 def test_two_stages_of_another_version_of_the_rules_are_found():
     """They list the same statistics, and their first radius differs."""
-    for rules, said in ((1, {"rules": 2}), (2, {})):
+    for rules, said in ((1, {"rules": 2}), (2, {}), (2, {"rules": 3}), (3, {"rules": 2})):
         released = fitted(table(), 2, rules=rules).release_
         recipe = {key: own for key, own in released.certificate.recipe.items() if key != "rules"} | said
         forged = replace(released.certificate, recipe=recipe)
@@ -270,7 +272,7 @@ def test_two_stages_of_another_version_of_the_rules_are_found():
 
 def test_a_release_by_the_first_rules_is_one_of_an_older_file(tmp_path):
     """Of the version that an older program reads, and fitted and checked as ever."""
-    for rules, version in ((1, 3), (2, 6)):
+    for rules, version in ((1, 3), (2, 6), (3, 6)):
         released = fitted(table(), 3, rules=rules).release_
         released.save(tmp_path / f"{rules}.json")
         loaded = PrivateMoments.load(tmp_path / f"{rules}.json")
@@ -280,7 +282,7 @@ def test_a_release_by_the_first_rules_is_one_of_an_older_file(tmp_path):
         assert all(finding.ok for finding in check_saved(load_saved(tmp_path / f"{rules}.json")))
 
 
-@pytest.mark.parametrize("rules", [3, 0])
+@pytest.mark.parametrize("rules", [4, 0])
 def test_a_release_by_rules_to_come_is_not_fitted(rules):
     released = fitted(table(), 3).release_
     unknown = replace(released.certificate, recipe=released.certificate.recipe | {"rules": rules})

@@ -210,8 +210,8 @@ class DPLinearRegression(MomentsRegressor):
     {parameters}
     stages : int or "auto"
         The number of stages of the release, each in coordinates that the ones before it found. All rows are read once
-        before any noise is drawn, which finds bad data, and once for each stage; where the last of three is near least
-        squares, row norms are counted in a reading of their own. "auto" decides by the released number of rows; streams, which can be read only once,
+        before any noise is drawn, which finds bad data, and once for each stage; in large tables row norms are counted
+        in a reading of their own. "auto" decides by the released number of rows; streams, which can be read only once,
         have one stage, and so has `fit_moments`, which reads no rows. A model of one outcome with more than 512
         coefficients takes gradient steps after two sketches of the columns' products, and has no standard errors;
         DPRidge and DPLasso, which need all products, have one stage there.

@@ -59,7 +59,7 @@ LEAST = 1e-3
 # ---------------------------------------------------------------- classes and counts
 
 SCORING_STEPS = 8
-"""The number of steps, which share equally what other releases leave of mu^2."""
+"""The number of steps, which share what other releases leave of mu^2; see `recipes.rules`."""
 
 MODEL_COLUMNS, MODEL_PRODUCTS, MODEL_NORMS = 0.05, 0.1, 0.01
 """Shares of the promise: the sums of the columns; the products of the columns; and the counts of row norms in whitened
@@ -72,15 +72,15 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows these shares are raised at the cost of the steps: to the first number over n mu, at most to the
 second."""
 
-LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.3, "softmax": 0.3, "log": 0.5}
+LAST_AT_MODEL: Mapping[Link, float] = {"logit": 0.2, "softmax": 0.2, "log": 0.5}
 """Share of the promise for the last stage, at the model."""
 
 MOST_AT_MODEL = 0.65
 """The most that the last stage has of what the first releases leave, where few rows raise their shares."""
 
 SCORED_STAGE: Mapping[Link, Mapping[str, float]] = {
-    "logit": {"information": 0.5, "cross": 0.25, ScoreProducts.name: 0.25},
-    "softmax": {PairInformation.name: 0.6, "cross": 0.4},
+    "logit": {"information": 0.65, "cross": 0.1, ScoreProducts.name: 0.25},
+    "softmax": {PairInformation.name: 0.8, "cross": 0.2},
     "log": {"counts": 0.04, "information": 0.5, "cross": 0.26, ScoreProducts.name: 0.2},
 }
 """Shares within the last stage. Classical standard errors, as those of several classes, need no score products."""

@@ -41,7 +41,7 @@ from discreet.recipes.glm_geometry import (
     widths_at_model,
 )
 from discreet.recipes.outlook import no_errors, unlikely
-from discreet.recipes.rules import NEWEST
+from discreet.recipes.rules import MODEL_RULES, NEWEST_OF_MODELS, RULES_OF_COUNTS, ModelRules
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, extreme_blocks, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total, totals
 from discreet.solve.axes import rare_gaps
@@ -146,7 +146,7 @@ class Glm(StagedRecipe):
     model: Predictors
     stages: Stages = "auto"
     covariance: Covariance = "auto"
-    rules: int = NEWEST
+    rules: int = NEWEST_OF_MODELS
     errors: bool | None = None
 
     name: ClassVar[str] = "scoring steps"
@@ -157,13 +157,15 @@ class Glm(StagedRecipe):
         start = yield from self.start(spending)
         last = self._last(start.rows)
         left = spending.left() ** 2
-        mu = math.sqrt((left - min(last * self.facts.mu**2, budget.MOST_AT_MODEL * left)) / budget.SCORING_STEPS)
+        left -= min(last * self.facts.mu**2, budget.MOST_AT_MODEL * left)
+        growth = [self._rules.growth**k for k in range(budget.SCORING_STEPS)]
         plain: Coordinates = start.frame.coordinates
         scoring, most = start.scoring, self._most(start)
         for k in range(budget.SCORING_STEPS):
             own = self.model.at(plain, _theta(plain, scoring.mean), [scoring.field.width], most)
             final = last == 0 and k == budget.SCORING_STEPS - 1
-            stage = yield from spending.stage(own, {"cross": 1.0}, spending.left() if final else mu)
+            mu = spending.left() if final else math.sqrt(left * growth[k] / math.fsum(growth))
+            stage = yield from spending.stage(own, {"cross": 1.0}, mu)
             plain, scoring = stage.event.coordinates, _after(scoring, stage)
         if last > 0:
             at = self.model.at(plain, _theta(plain, scoring.mean), widths_at_model(start.scale), most)
@@ -236,7 +238,7 @@ class Glm(StagedRecipe):
 
     def _at_model(self, spending: Spending, start: ScoringStart, stage: ModelCoordinates) -> Steps[ReleasedStage]:
         """Release the statistics of standard errors, at the model."""
-        split = budget.SCORED_STAGE[self.model.link]
+        split = self._rules.last_stage[self.model.link]
         kept = {
             kind: share for kind, share in split.items() if self.covariance != "classical" or kind != ScoreProducts.name
         }
@@ -246,7 +248,7 @@ class Glm(StagedRecipe):
         clipped = clipped_share(start.rows, self._mu, len(stage.design))
 
         def choose(counts: Mapping[str, Floats], sd: float) -> list[int]:
-            return [quiet_place(counts[name], clipped, sd, self._rules.noise) for name in stage.outcomes]
+            return [quiet_place(counts[name], clipped, sd, self._rules.radius.noise) for name in stage.outcomes]
 
         def radii(found: Mapping[str, Floats]) -> tuple[float, ...]:
             return score_radii(start.frame.typical_square, found["squares"] / start.rows, stage.most)
@@ -255,6 +257,10 @@ class Glm(StagedRecipe):
         return found
 
     # ---------------------------------------------------------------- shares, from public facts alone
+
+    @property
+    def _rules(self) -> ModelRules:
+        return MODEL_RULES[min(self.rules, RULES_OF_COUNTS) if self.model.family.sized else self.rules]
 
     @property
     def _mu(self) -> float:
@@ -281,7 +287,7 @@ class Glm(StagedRecipe):
     def _last(self, n: float) -> float:
         """Return the share of the last stage: none where no standard error is likely, unless they are asked for."""
         likely = self.errors if self.errors is not None else n * self._mu >= _FEW * self._size**1.5
-        return budget.LAST_AT_MODEL[self.model.link] if self._sure and (likely or self.covariance != "auto") else 0.0
+        return self._rules.last[self.model.link] if self._sure and (likely or self.covariance != "auto") else 0.0
 
     def _raised(self, n_mu: float) -> dict[str, float]:
         """Return the shares of the first releases for this n mu: with few rows they are larger."""
@@ -330,7 +336,7 @@ class Glm(StagedRecipe):
         """The recipe of a release that lists scoring steps."""
         stages = [event.coordinates for event in of_kind(StageEvent, events)]
         steps = [own for own in stages if isinstance(own, ModelCoordinates) and own.shrinkage is None]
-        if len(steps) < budget.SCORING_STEPS or (told := stage_options(options, MOST_STAGES)) is None:
+        if len(steps) < budget.SCORING_STEPS or (told := stage_options(options, MOST_STAGES, MODEL_RULES)) is None:
             return None
         first = steps[0]
         column = facts.domain.column_of[first.outcomes[0]]

@@ -6,6 +6,7 @@ Every matrix and radius is a function of earlier noisy values and of public fact
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,8 +18,8 @@ from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.geometry import SPHERE, far_reach
-from discreet.recipes.rules import NEWEST, RULES, Rules
-from discreet.solve.axes import Axes, capped, whitened
+from discreet.recipes.rules import MODEL_RULES, NEWEST_OF_MODELS, ModelRules
+from discreet.solve.axes import FARTHEST, Axes, capped, whitened
 from discreet.solve.location import BinCounts
 from discreet.solve.noise_aware import denoise
 from discreet.solve.sizes import count_law
@@ -46,6 +47,9 @@ _LEAST_SPREAD = 2.0
 _LEAST = 0.3
 """Whitening adds this share of the mean variation to each direction's own, so that directions with little variation are
 stretched less. They may depend on a few far rows, whose predictors would be noise."""
+
+_BESIDE = 0.75
+"""The square of the norm that rows of a rare group have beside their gap, in units of a typical row's."""
 
 _FLOOR, _KNOWN = 0.02, 0.2
 """The least second moment of a direction; and the constant's, in units of n/q, below which noise hides all of them."""
@@ -169,7 +173,7 @@ class ModelGeometry:
         The maximum number of rows that count for one person.
     gaps : array, optional
         How far rows of rare groups lie from the mean, along the columns; see `rare_gaps`.
-    rules : Rules
+    rules : ModelRules
         The rules of the release.
     """
 
@@ -179,7 +183,7 @@ class ModelGeometry:
     axes: Axes
     most: int = 1
     gaps: Floats | None = None
-    rules: Rules = RULES[NEWEST]
+    rules: ModelRules = MODEL_RULES[NEWEST_OF_MODELS]
 
     @property
     def constant(self) -> bool:
@@ -194,17 +198,25 @@ class ModelGeometry:
     def norm_coordinates(self, stage: ReleasedStage) -> Coordinates:
         """Return the whitened coordinates, with edges between which row norms are counted."""
         axes = self._whitened(stage)
-        edges = [self._typical(axes) * edge for edge in self.rules.edges]
+        edges = [self._typical(axes) * edge for edge in self._edges(axes.P.shape[1])]
         none = np.zeros((len(self.design), 0))
         return Coordinates.rounded(self.design, [], axes.P, none, edges[0], [], edges, self.most)
+
+    def _edges(self, q: int) -> Sequence[float]:
+        """Return the edges of row norms: up to the largest possible radius, so that less noise adds up beyond each."""
+        edges, far = self.rules.radius.edges, math.sqrt(self.rules.radius.reach * self.rows * self.mu / q**1.5)
+        return edges[: max(bisect(edges, far), 1) + 1] if self.rules.near else edges
 
     def final(self, stage: ReleasedStage | None, norms: ReleasedStage | None) -> Frame:
         """Return the frame of the steps: whitened if products were released, else along the columns."""
         if stage is None or norms is None:
             axes = self._capped(self.axes)
             return Frame(self._coordinates(axes, self._typical(axes)), np.eye(len(axes.P.T)), 1.0)
-        axes = Axes(norms.event.coordinates.P.floats, self._whitened(stage).known)
-        reach = far_reach(norms, self.rows, self.mu, self.rules)
+        reach = far_reach(norms, self.rows, self.mu, self.rules.radius)
+        if self.rules.near:
+            axes = self._whitened(stage, reach)
+        else:
+            axes = Axes(norms.event.coordinates.P.floats, self._whitened(stage).known)
         return Frame(self._coordinates(axes, reach * self._typical(axes)), self._moments(stage, axes), reach)
 
     def _moments(self, stage: ReleasedStage, axes: Axes) -> Floats:
@@ -223,13 +235,14 @@ class ModelGeometry:
             V[0, 0] = 1.0
         return V
 
-    def _whitened(self, stage: ReleasedStage) -> Axes:
+    def _whitened(self, stage: ReleasedStage, reach: float = 0.0) -> Axes:
         P = stage.event.coordinates.P.floats
-        return self._capped(whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST))
+        return self._capped(whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST), reach)
 
-    def _capped(self, axes: Axes) -> Axes:
-        """Return the axes with rows of rare groups not much further out than others."""
-        return axes if self.gaps is None else capped(axes, self.gaps, self._typical(axes))
+    def _capped(self, axes: Axes, reach: float = 0.0) -> Axes:
+        """Return the axes with rows of rare groups not much further out than others, or just within a radius."""
+        farther = max(1.0, math.sqrt(max(reach**2 - _BESIDE, 0.0)) / FARTHEST)
+        return axes if self.gaps is None else capped(axes, self.gaps, farther * self._typical(axes))
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))

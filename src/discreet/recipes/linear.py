@@ -24,7 +24,7 @@ from discreet.recipes import budget
 from discreet.recipes.base import Facts, Spending, Steps
 from discreet.recipes.geometry import NARROW, StageGeometry, as_declared, mean_alone, number_of_stages
 from discreet.recipes.outlook import unlikely
-from discreet.recipes.rules import NEWEST
+from discreet.recipes.rules import NEWEST, RULES, Rules
 from discreet.recipes.staged import Covariance, StagedRecipe, Stages, extreme_blocks, stage_options
 from discreet.recipes.steps import column_axes, outcome_counts, total
 from discreet.solve.axes import rare_gaps
@@ -70,6 +70,10 @@ class Linear(StagedRecipe):
     rules: int = NEWEST
 
     name: ClassVar[str] = "stages"
+
+    @property
+    def _rules(self) -> Rules:
+        return RULES[self.rules]
 
     def steps(self) -> Steps[StageGeometry]:
         """Locate the outcomes and the columns, and release each stage in coordinates that those before it found."""
@@ -214,7 +218,7 @@ class Linear(StagedRecipe):
         own = [event.coordinates for event in _stages(events)]
         if not own:
             return None
-        if (told := stage_options(options, budget.MOST_STAGES)) is None:
+        if (told := stage_options(options, budget.MOST_STAGES, RULES)) is None:
             return None
         return cls(facts, own[0].design, own[0].outcomes, *told)
 

@@ -1,11 +1,18 @@
-"""The rules of a release in stages, by version: a file is replayed by the rules that it was released by."""
+"""The rules of a release, by version: a file is replayed by the rules that it was released by.
+
+Linear models and models of classes and counts have versions of their own.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from discreet.families import Link
 from discreet.recipes import budget
+from discreet.statistics.pair_information import PairInformation
+from discreet.statistics.scores import ScoreProducts
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Rules:
     """Shares of the statistics of the last of three or more stages."""
 
 
-RULES: Mapping[int, Rules] = {
+_RULES = {
     1: Rules(
         several=30.0,
         many=0.0,
@@ -89,11 +96,11 @@ RULES: Mapping[int, Rules] = {
         last_stage=budget.LAST_STAGE,
     ),
     2: Rules(
-        several=6.0,
-        many=15.0,
-        several_shares=(0.1, 0.27, 0.28, 0.35),
-        several_stage={"counts": 0.1, "gram": 0.45, "cross": 0.4, "squares": 0.05},
-        scout=(0.4, 0.4),
+        several=15.0,
+        many=0.0,
+        several_shares=budget.STAGES[3],
+        several_stage=budget.STAGE,
+        scout=(math.sqrt(0.05), 0.5),
         edges=tuple(0.7 * 2.0 ** (k / 4) for k in (*range(10), *range(10, 39, 2))),
         norms=0.03,
         beyond=10.0,
@@ -103,12 +110,73 @@ RULES: Mapping[int, Rules] = {
         narrowest=0.1,
         clipped=8.0,
         root_clipped=0.05,
-        most_clipped=0.12,
+        most_clipped=0.3,
         doubt=16.0,
         capped=True,
         last_stage={"counts": 0.05, "gram": 0.25, "cross": 0.67, "squares": 0.03},
     ),
 }
-"""Version 1 is that of discreet 0.2."""
+
+RULES: Mapping[int, Rules] = _RULES | {
+    3: replace(
+        _RULES[2],
+        several=6.0,
+        many=15.0,
+        several_shares=(0.1, 0.27, 0.28, 0.35),
+        several_stage={"counts": 0.1, "gram": 0.45, "cross": 0.4, "squares": 0.05},
+        scout=(0.4, 0.4),
+        most_clipped=0.12,
+    ),
+}
+"""Version 1 is that of discreet 0.2; version 2 was never part of a published one."""
 
 NEWEST = max(RULES)
+
+
+@dataclass(frozen=True)
+class ModelRules:
+    """The constants and shares of a model of classes or counts by scoring steps."""
+
+    radius: Rules
+    """The constants of its radius, which is that of the last of three linear stages."""
+
+    near: bool
+    """Whether row norms are counted up to the largest possible radius only, and rare groups may lie as far out as the
+    radius that follows."""
+
+    growth: float
+    """mu^2 of a step over that of the one before: the first ones are far from the model, and tell little of it."""
+
+    last: Mapping[Link, float]
+    """Share of the promise for the last stage, at the model."""
+
+    last_stage: Mapping[Link, Mapping[str, float]]
+    """Shares of the statistics of the last stage."""
+
+
+MODEL_RULES: Mapping[int, ModelRules] = {
+    2: ModelRules(
+        RULES[2],
+        near=False,
+        growth=1.0,
+        last=dict(budget.LAST_AT_MODEL) | {"logit": 0.3, "softmax": 0.3},
+        last_stage=dict(budget.SCORED_STAGE)
+        | {
+            "logit": {"information": 0.5, "cross": 0.25, ScoreProducts.name: 0.25},
+            "softmax": {PairInformation.name: 0.6, "cross": 0.4},
+        },
+    ),
+    3: ModelRules(
+        replace(RULES[2], beyond=20.0),
+        near=True,
+        growth=1.25,
+        last=budget.LAST_AT_MODEL,
+        last_stage=budget.SCORED_STAGE,
+    ),
+}
+"""Version 2 was never part of a published discreet."""
+
+NEWEST_OF_MODELS = max(MODEL_RULES)
+
+RULES_OF_COUNTS = 2
+"""The newest version that changed anything for counts."""

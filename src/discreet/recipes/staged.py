@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
@@ -12,7 +12,6 @@ from discreet.privacy.events.gaussian import Block
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Recipe
 from discreet.recipes.noise import StatisticRequest, calibrate
-from discreet.recipes.rules import RULES, Rules
 
 Stages = int | Literal["auto"]
 Covariance = Literal["auto", "robust", "classical"]
@@ -32,10 +31,6 @@ class StagedRecipe(Recipe):
         asked = {"stages": self.stages, "covariance": self.covariance}
         return asked | ({"rules": self.rules} if self.rules > 1 else {})
 
-    @property
-    def _rules(self) -> Rules:
-        return RULES[self.rules]
-
     def guesses(self, events: Sequence[Event]) -> list[Self]:
         """Return recipes with the default, or the listed value, of each option."""
         listed = self.outlined(events)
@@ -44,12 +39,14 @@ class StagedRecipe(Recipe):
         return [replace(self, **own) for own in options]
 
 
-def stage_options(options: Mapping[str, Any], most: int) -> tuple[Stages, Covariance, int] | None:
+def stage_options(
+    options: Mapping[str, Any], most: int, versions: Container[int]
+) -> tuple[Stages, Covariance, int] | None:
     """Return the number of stages, the kind of standard errors and the rules of a certificate; None if unknown."""
     stages, covariance = options.get("stages", "auto"), options.get("covariance", "auto")
     known = stages == "auto" or (type(stages) is int and 2 <= stages <= most)
     rules = options.get("rules", 1)
-    known = known and covariance in COVARIANCES and type(rules) is int and rules in RULES
+    known = known and covariance in COVARIANCES and type(rules) is int and rules in versions
     return (stages, covariance, rules) if known else None
 
 

@@ -19,7 +19,7 @@ from discreet.solve.noise_aware import denoise
 _WIDENED = 0.5
 """Variances are widened by this share of their noise."""
 
-_FARTHEST = 1.5
+FARTHEST = 1.5
 """Rows of a rare group lie at most this far from the mean, in units of a typical row norm."""
 
 _AT_ENDS = 0.8
@@ -207,7 +207,7 @@ def capped(axes: Axes, gaps: Floats, typical: float) -> Axes:
     array([[ 1.   , -0.015],
            [ 0.   ,  1.5  ]])
     """
-    P, most = axes.P, _FARTHEST * typical
+    P, most = axes.P, FARTHEST * typical
     for d in gaps:
         z = d @ P
         size = float(np.linalg.norm(z))
