@@ -162,6 +162,8 @@ class Statistic(ABC):
         Whether it is a symmetric matrix, released as its diagonal and its upper triangle.
     counted : bool
         Whether its values are counts of rows in bins.
+    parts, kept : int, slice
+        Of counts of an outcome, the number of equal parts of its range, and those that are released.
     exact : bool
         Whether it is a sum of integers over rows, so that no rounding error enters before the noise.
     signed : bool
@@ -192,6 +194,8 @@ class Statistic(ABC):
     stage_order: ClassVar[int] = 0
     symmetric: ClassVar[bool] = False
     counted: ClassVar[bool] = False
+    parts: ClassVar[int] = BINS
+    kept: ClassVar[slice] = slice(None)
     exact: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     of_design: ClassVar[bool] = False
