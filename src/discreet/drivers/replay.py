@@ -17,9 +17,9 @@ from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
-from discreet.recipes.base import Answered, Ask, AskStage, Encoding, Noisy, Question, Recipe, Steps
+from discreet.recipes.base import Answered, Ask, AskStage, Encoding, Facts, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
-from discreet.recipes.search import whole
+from discreet.recipes.search import search, whole
 
 Values = Sequence[tuple[GridValues, ...]]
 """The values of each block of each event, in turn."""
@@ -85,6 +85,14 @@ def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
         return _driven(steps, _FileAnswers(events, values))
     except Mismatch as mismatch:
         raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
+
+
+def encodings(facts: Facts, events: Sequence[Event], values: Values) -> list[Domain]:
+    """Return the bounds by which rows were encoded for each event of a search for bounds; none without a search."""
+    answers = _Encodings(events, values, facts.domain)
+    if facts.domain.searched:
+        _driven(search(facts), answers)
+    return answers.domains
 
 
 def _mismatch(recipe: Recipe, answers: _FileAnswers) -> Mismatch | None:
@@ -159,6 +167,21 @@ class _FileAnswers:
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         return ReleasedStage(event, self._take(len(event.blocks)))
+
+
+class _Encodings(_FileAnswers):
+    """Answers that keep the bounds by which rows were encoded for each of them."""
+
+    def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
+        super().__init__(events, values)
+        self._domain, self.domains = domain, list[Domain]()
+
+    def _encode(self, question: Encoding) -> None:
+        self._domain = question.domain
+
+    def _noisy(self, question: Ask, event: Any) -> Noisy:
+        self.domains.append(self._domain)
+        return super()._noisy(question, event)
 
 
 class _Recorded(_FileAnswers):

@@ -178,6 +178,8 @@ class Statistic(ABC):
         Whether it is summed in a second pass over the rows, for half widths that were chosen after the first.
     of_slopes : bool
         Whether the vectors whose products a stage sums are made of u and the slopes of a model, not of residuals.
+    bounded : str
+        Why the losses of persons, and of rows that are replaced by a given one, are bounds; empty where they are exact.
     per_person : bool
         Whether it is a sum over persons, of the clipped sums of their rows.
     partner : str
@@ -203,6 +205,7 @@ class Statistic(ABC):
     first_reading: ClassVar[bool] = False
     second_reading: ClassVar[bool] = False
     of_slopes: ClassVar[bool] = False
+    bounded: ClassVar[str] = ""
     per_person: ClassVar[bool] = False
     partner: ClassVar[str] = ""
     format_version: ClassVar[int] = 3

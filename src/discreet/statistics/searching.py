@@ -19,6 +19,7 @@ class SearchCounts(Counts):
 
     outcomes = "one"
     first_reading = True
+    bounded = "a bound over the cells that rows may be in"
     format_version = 7
 
     def bins(self, block: BlockLike, space: Space) -> int:
