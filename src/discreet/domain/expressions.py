@@ -130,7 +130,7 @@ def refuse_searched(name: str, spec: Column, where: str) -> None:
     if spec.searched:
         raise DomainError(
             f"Column {name!r} has no declared bounds, and {where!r} needs them: its own range follows from them. "
-            f"Declare bounds for {name!r}, or leave {where!r} out."
+            f"Declare bounds for {name!r}, or search for them first: discreet.bounds."
         )
 
 

@@ -17,6 +17,6 @@ def require_bounds(domain: Domain, what: str = "This way to release") -> None:
         shown = f"{', '.join(map(repr, names[:8]))}{', ...' * (len(names) > 8)}"
         raise ParameterError(
             f"{what} needs bounds of all columns, and {shown} {'have' if len(names) > 1 else 'has'} none. Nothing was "
-            "spent. Remedy: declare them, or let DPLinearRegression search for them, in stages and in a table that can "
-            "be read again."
+            "spent. Remedy: declare them, search for them first (discreet.bounds), or let DPLinearRegression do so, in "
+            "stages and in a table that can be read again."
         )

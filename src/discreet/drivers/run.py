@@ -55,7 +55,7 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
         It is charged with the whole price, once, before anything is drawn.
     """
     recipe.check()
-    refuse_hopeless(recipe.facts)
+    refuse_hopeless(recipe)
     if word := recipe.outlook:
         warnings.warn(word, NoIntervalWarning, stacklevel=2)
     domain = recipe.facts.domain

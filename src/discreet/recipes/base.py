@@ -226,6 +226,8 @@ class Recipe:
     name: ClassVar[str]
     named: ClassVar[bool] = True
     """Whether certificates name the recipe and its options."""
+    search_share: ClassVar[float | None] = None
+    """The share of mu^2 for a search for bounds, where columns have none; by a public rule if it is None."""
     planned: ClassVar[bool] = False
     """Whether the noise of every question follows from public facts and options alone, whatever the answers are."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block
 from discreet.recipes import budget
 from discreet.recipes.base import Encoding, Facts, Recipe, Spending, Steps
@@ -37,10 +38,13 @@ class Search(NamedTuple):
 
 def whole(recipe: Recipe) -> Steps[Any]:
     """Return all steps of a recipe: the search for bounds first, where columns have none."""
-    return after_search(recipe.facts, lambda facts: replace(recipe, facts=facts).steps(), recipe.histograms)
+    own = recipe.histograms, recipe.search_share
+    return after_search(recipe.facts, lambda facts: replace(recipe, facts=facts).steps(), *own)
 
 
-def after_search(facts: Facts, steps: Callable[[Facts], Steps[T]], counted: Sequence[str] = ()) -> Steps[T]:
+def after_search(
+    facts: Facts, steps: Callable[[Facts], Steps[T]], counted: Sequence[str] = (), share: float | None = None
+) -> Steps[T]:
     """Search for bounds, where columns have none, and go on with the steps that the facts with bounds give.
 
     Parameters
@@ -51,20 +55,22 @@ def after_search(facts: Facts, steps: Callable[[Facts], Steps[T]], counted: Sequ
         A function from facts with all bounds to the steps that follow.
     counted : sequence of str
         The outcomes whose counts these ask for.
+    share : float, optional
+        The share of mu^2 for the search; by a public rule by default.
     """
     if facts.domain.searched:
-        found = yield from search(facts)
+        found = yield from search(facts, share)
         facts = found.facts
         yield Encoding(facts.domain, tuple(counted), found.unseen)
     result = yield from steps(facts)
     return result
 
 
-def search(facts: Facts) -> Steps[Search]:
+def search(facts: Facts, share: float | None = None) -> Steps[Search]:
     """Ask for the counts by sign and power of two, then for those in equal parts of the bounds that these give."""
     declared: dict[str, Any] = {name: facts.domain.columns[name] for name in facts.domain.searched}
     known = {name: (column.low, column.high) for name, column in declared.items()}
-    first, second = (down(facts.mu * math.sqrt(share * share_of(facts))) for share in budget.SEARCH_STEPS)
+    first, second = (down(facts.mu * math.sqrt(part * (share or share_of(facts)))) for part in budget.SEARCH_STEPS)
     powers, facts = yield from _counts(facts, MAGNITUDES, tuple(declared), first)
     seen = {name: wide_bounds(*own, known[name]) for name, own in powers.items()}
     wide: dict[str, Numeric] = {}
@@ -82,15 +88,31 @@ def search(facts: Facts) -> Steps[Search]:
     return Search(_with(facts, found), tuple(name for name, own in seen.items() if own is None))
 
 
+@dataclass(frozen=True)
+class BoundsAlone(Recipe):
+    """The search for bounds and nothing else, with the whole promise."""
+
+    name: ClassVar[str] = "bounds"
+    search_share: ClassVar[float | None] = 1.0
+
+    def steps(self) -> Steps[None]:
+        """Nothing: the search comes before."""
+        yield from ()
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists a search alone."""
+        return cls(facts) if facts.domain.searched and len(events) == len(budget.SEARCH_STEPS) else None
+
+
 def extremes(recipe: Recipe) -> Iterator[Sequence[Block]]:
     """Blocks with the least and the most noise that a release may have, the search for bounds included."""
     yield from recipe.extremes()
     facts, names = recipe.facts, recipe.facts.domain.searched
-    for share in budget.SEARCH_STEPS if names else ():
+    for part in budget.SEARCH_STEPS if names else ():
         requests = [StatisticRequest(MAGNITUDES.name, (), names[:1], 1.0)]
-        yield calibrate(
-            requests, facts.domain, facts.neighbors, facts.mu * math.sqrt(share * share_of(facts) / len(names))
-        )
+        mu = facts.mu * math.sqrt(part * (recipe.search_share or share_of(facts)) / len(names))
+        yield calibrate(requests, facts.domain, facts.neighbors, mu)
 
 
 def unseen_words(names: Sequence[str]) -> str:
@@ -113,27 +135,21 @@ def share_of(facts: Facts) -> float:
     return min(max(need, least), most)
 
 
-def refusal(facts: Facts) -> str:
-    """Return the reason why a search cannot succeed, as the declared number of rows tells; "" where it may."""
-    names = facts.domain.searched
-    if not names or facts.counted_rows is None or _reach(facts) >= budget.SEARCH_LEAST * math.sqrt(len(names)):
-        return ""
-    many = int((_reach(facts) / budget.SEARCH_LEAST) ** 2)
-    rows = facts.counted_rows * budget.SEARCH_LEAST * math.sqrt(len(names)) / _reach(facts)
-    fewer = f"leave at most {many} column{'s' * (many > 1)} without bounds, or " if many else ""
+def refuse_hopeless(recipe: Recipe) -> None:
+    """Refuse a search that cannot succeed, as the declared number of rows tells, before anything is spent."""
+    facts, names = recipe.facts, recipe.facts.domain.searched
+    most = budget.SEARCH_SHARE[1]
+    least = budget.SEARCH_LEAST * math.sqrt(len(names) * most / (recipe.search_share or most))
+    if not names or facts.counted_rows is None or (reach := _reach(facts)) >= least:
+        return
     shown = f"{', '.join(map(repr, names[:8]))}{', ...' * (len(names) > 8)}"
-    return (
+    many = int(len(names) * (reach / least) ** 2)
+    fewer = f"leave at most {many} column{'s' * (many > 1)} without bounds, or " if many else ""
+    raise ParameterError(
         f"About {facts.counted_rows:,} rows at epsilon {facts.promise.epsilon:g} are too few to search for the bounds "
-        f"of {len(names)} column{'s' * (len(names) > 1)} ({shown}): "
-        f"about {rows:,.0f} are needed. Nothing was spent. Remedy: declare bounds from public knowledge, "
-        f"{fewer}choose a larger epsilon."
+        f"of {len(names)} column{'s' * (len(names) > 1)} ({shown}): about {facts.counted_rows * least / reach:,.0f} "
+        f"are needed. Nothing was spent. Remedy: declare bounds from public knowledge, {fewer}choose a larger epsilon."
     )
-
-
-def refuse_hopeless(facts: Facts) -> None:
-    """Refuse a search that cannot succeed, before anything is spent."""
-    if why := refusal(facts):
-        raise ParameterError(why)
 
 
 def _reach(facts: Facts) -> float:
