@@ -13,6 +13,7 @@ from discreet import Budget, Domain, PrivateMoments
 from discreet.cli import app
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
+from discreet.released.search import outside
 
 COLUMNS = {"a": "number", "year": {"low": 1900}, "born": "date", "g": ["u", "v"], "x": (0, 1)}
 PROMISE = {"epsilon": 0.3, "delta": 1e-6}
@@ -43,6 +44,10 @@ def test_a_search_alone_has_the_whole_promise_and_is_followed_by_check(people, t
     assert columns["born"].low <= 90
     assert columns["born"].high >= 8900
     assert Domain.from_dict(found.domain.to_dict()) == found.domain
+    for name, own in outside(loaded).items():
+        values = people[name] if name != "born" else (people[name] - pd.Timestamp(0)).dt.total_seconds() / 86400
+        true = np.mean((values < columns[name].low) | (values > columns[name].high))
+        assert abs(own.share - true) < 6 * own.sd + 1e-12
 
 
 def test_what_cannot_be_searched_is_refused_before_anything_is_spent(people):

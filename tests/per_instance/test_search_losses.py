@@ -7,7 +7,6 @@ import pytest
 from discreet import Domain, DPLinearRegression
 from discreet.data.counts import first_pass
 from discreet.data.reading import Table
-from discreet.drivers.replay import encodings
 from discreet.gate.statistics import exact_counts
 from discreet.per_instance import losses
 from discreet.privacy.sensitivity import sensitivity
@@ -27,7 +26,7 @@ def true_costs(people, released, without):
     """For each search block, mu^2 of some rows, from the exact counts with and without them."""
     certificate, more = released.certificate, 0 if released.domain.unit.plain else 20
     found = []
-    domains = encodings(certificate.facts, certificate.events, released.values)
+    domains = certificate.encodings(released.values)
     for event, domain in zip(certificate.events, domains, strict=False):
         for block in event.blocks:
             if block.statistic == "sums":

@@ -1,5 +1,6 @@
 """The search for bounds: how far one row, or person, moves its counts; what it believes; and what it refuses."""
 
+import html
 import itertools
 import math
 import warnings
@@ -20,6 +21,7 @@ from discreet.gate.statistics import exact_counts
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.sensitivity import mu, sensitivity
+from discreet.results.report import report
 from discreet.solve.bounds import FAILURE, Count, narrowed, threshold, wide_bounds, windows
 from discreet.statistics.searching import MAGNITUDES, PARTS
 
@@ -210,6 +212,19 @@ def test_a_release_finds_bounds_uses_all_of_its_budget_and_is_replayed(rows, nei
     assert [finding.what for finding in loaded.certificate.check() if not finding.ok] == ["status is 'simulation'"]
     assert loaded.fit("y ~ a").coef == pytest.approx(model.release_.fit("y ~ a").coef)
     assert "a private search found" in certificate.words()
+
+
+def test_summaries_and_reports_tell_what_was_found():
+    results = fitted().results_
+    told = dict(results.summary().facts)["Bounds"]
+    column = results.certificate.domain.columns["a"]
+    assert f"a {column.short()}, year " in told
+    assert told.endswith(": found by a private search")
+    page = html.unescape(report(results, None))
+    assert "bounds are searched for" in page
+    assert "found:" in page
+    declared = {"a": (-9, 9), "year": (1900, 2100), "g": ["u", "v"], "y": (0, 99)}
+    assert "Bounds" not in dict(fitted(Domain(declared)).results_.summary().facts)
 
 
 def test_a_real_release_is_verified():

@@ -35,7 +35,6 @@ from discreet.data.reading import Table
 from discreet.data.stages import score_products, staged
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
-from discreet.drivers.replay import encodings
 from discreet.gate.statistics import exact_blocks, exact_counts
 from discreet.privacy.events.base import BlockEvent, Event, StatisticsEvent, beside
 from discreet.privacy.events.coordinates import StageEvent
@@ -158,7 +157,7 @@ def sums_density(event: BlockEvent, law: ReleaseDensity, shown: Shown) -> Densit
     """The density of noisy sums of mapped columns."""
     certificate = shown.released.certificate
     own = [event is one for one in certificate.events].index(True)
-    found = encodings(certificate.facts, certificate.events, shown.released.values)
+    found = certificate.encodings(shown.released.values)
     return _noisy(event, law.sums(event, certificate, found[own] if own < len(found) else None), shown)
 
 

@@ -34,6 +34,7 @@ from discreet.domain.schema import filled_schema
 from discreet.drivers.bounds import bounds as search
 from discreet.errors import ParameterError
 from discreet.gate.session import promised
+from discreet.released.search import outside
 
 EPILOG = "Example: discreet bounds people.parquet --epsilon 0.1 --delta 1e-6"
 
@@ -72,10 +73,14 @@ def bounds(
     found.save(release, overwrite=force)
     with atomic_write(path) as form:
         form.write(filled_schema(found.domain.to_dict()).encode())
+    beyond = outside(found)
     if json:
-        ends = {name: found.domain.columns[name].to_dict() for name in domain.searched}
+        ends = {name: found.domain.columns[name].to_dict() | beyond[name]._asdict() for name in domain.searched}
         console.print_json({"schema": str(path), "release": str(release), "bounds": ends})
         return
+    shown = {name: f"below {max(own.share, 0.0) + 4 * own.sd:.1%}" for name, own in beyond.items()}
+    lines = [[name, found.domain.columns[name].short(), text] for name, text in shown.items()]
+    console.table("Bounds that were found", ["column", "bounds", "rows beyond"], lines)
     console.certificate(found.certificate)
     console.say_counted(charged)
     console.say("", f"The schema is in {path}, and the release that found its bounds in {release}. Both are public.")

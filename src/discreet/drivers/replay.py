@@ -17,7 +17,7 @@ from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
-from discreet.recipes.base import Answered, Ask, AskStage, Encoding, Facts, Noisy, Question, Recipe, Steps
+from discreet.recipes.base import Answered, Ask, AskStage, Encoding, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
 from discreet.recipes.search import search, whole
 
@@ -87,11 +87,11 @@ def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
         raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
 
 
-def encodings(facts: Facts, events: Sequence[Event], values: Values) -> list[Domain]:
+def encodings(recipe: Recipe, events: Sequence[Event], values: Values) -> list[Domain]:
     """Return the bounds by which rows were encoded for each event of a search for bounds; none without a search."""
-    answers = _Encodings(events, values, facts.domain)
-    if facts.domain.searched:
-        _driven(search(facts), answers)
+    answers = _Encodings(events, values, recipe.facts.domain)
+    if recipe.facts.domain.searched:
+        _driven(search(recipe.facts, recipe.search_share), answers)
     return answers.domains
 
 

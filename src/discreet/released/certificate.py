@@ -29,7 +29,7 @@ from discreet.core.field_kinds import (
 from discreet.core.fields import ClosedFields, FieldKind, Fields, FileRecord, ref
 from discreet.core.files import differences, digest
 from discreet.domain import Domain
-from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
+from discreet.drivers.replay import Mismatch, Values, encodings, event_words, outline, replay
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, MissingPackageError, printable
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
@@ -121,6 +121,13 @@ class Certificate(FileRecord):
         return Facts(self.searched or self.declared or self.domain, self.guarantee, self.rows)
 
     @property
+    def found(self) -> str:
+        """The bounds that a private search found, in words; "" where all were declared."""
+        names = () if self.searched is None else self.searched.searched
+        own = ", ".join(f"{name} {self.domain.columns[name].short()}" for name in names[:8])
+        return f"{own}{', ...' * (len(names) > 8)}: found by a private search" if names else ""
+
+    @property
     def counted_rows(self) -> int | None:
         """The declared number of rows, where each counts 1; sums of weights are not known from it."""
         return self.rows if self.domain.unit.plain else None
@@ -181,6 +188,11 @@ class Certificate(FileRecord):
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
+
+    def encodings(self, values: Values) -> list[Domain]:
+        """Return the bounds by which rows were encoded for each event of a search for bounds; none without one."""
+        recipe = recipe_of(self.method, self.facts, self.events, self.recipe)
+        return [] if recipe is None else encodings(recipe, self.events, values)
 
     def mismatch(self, values: Values | None = None) -> Mismatch | None:
         """Return the first difference between the listed events and the recipe, if there is one."""
