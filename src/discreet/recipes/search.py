@@ -38,6 +38,8 @@ class Search(NamedTuple):
 
 def whole(recipe: Recipe) -> Steps[Any]:
     """Return all steps of a recipe: the search for bounds first, where columns have none."""
+    if not recipe.facts.domain.searched:
+        return recipe.steps()
     own = recipe.histograms, recipe.search_share
     return after_search(recipe.facts, lambda facts: replace(recipe, facts=facts).steps(), *own)
 
