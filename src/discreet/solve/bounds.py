@@ -62,7 +62,7 @@ def threshold(*, one_sided: bool) -> float:
     Examples
     --------
     >>> threshold(one_sided=False), threshold(one_sided=True)
-    (5.885, 5.804)
+    (5.885, 5.8)
     """
     number = len(windows(np.zeros(2 * POWERS + 1), one_sided=one_sided).top)
     return math.ceil(float(norm.isf(FAILURE / number)) * 1000) / 1000
