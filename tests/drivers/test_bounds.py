@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import discreet
 from discreet import Budget, Domain, PrivateMoments
 from discreet.cli import app
+from discreet.domain.schema import filled_schema
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.released.search import outside
@@ -48,6 +49,17 @@ def test_a_search_alone_has_the_whole_promise_and_is_followed_by_check(people, t
         values = people[name] if name != "born" else (people[name] - pd.Timestamp(0)).dt.total_seconds() / 86400
         true = np.mean((values < columns[name].low) | (values > columns[name].high))
         assert abs(own.share - true) < 6 * own.sd + 1e-12
+
+
+def test_losses_take_the_schema_that_the_release_was_asked_with(people, tmp_path):
+    people.to_parquet(tmp_path / "p.parquet")
+    (tmp_path / "s.toml").write_text(filled_schema(Domain(COLUMNS).to_dict()), encoding="utf-8")
+    discreet.bounds(people, domain=Domain(COLUMNS), **PROMISE).save(tmp_path / "b.json")
+    given = ["pdp", str(tmp_path / "p.parquet"), "--release", str(tmp_path / "b.json")]
+    found = CliRunner().invoke(
+        app, [*given, "--schema", str(tmp_path / "s.toml"), "--out", str(tmp_path / "o.parquet")]
+    )
+    assert found.exit_code == 0, found.output
 
 
 def test_what_cannot_be_searched_is_refused_before_anything_is_spent(people):
