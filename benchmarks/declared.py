@@ -29,6 +29,7 @@ from experiments.declared import (
     NAMES,
     PRIVATE_MEAN,
     RIDGE,
+    SEARCHED,
     Declared,
     available,
     fitter,
@@ -42,6 +43,7 @@ from experiments.record import report
 from experiments.uci import Floats
 
 from benchmarks import declared_glm
+from discreet.privacy import gdp
 
 DEFAULT = "DPLinearRegression"
 PEERS = ("Boosted AdaSSP, 10 rounds", "TukeyEM", "OpenDP SSP", "diffprivlib")
@@ -52,15 +54,22 @@ METHODS = {
         *(DEFAULT, "DPRidge", "DPLasso", "AdaSSP", "ConstSSP", "SSP", "AdaOPS", "OPS", "NoisyGradientDescent"),
         *("ObjectivePerturbation", "OutputPerturbation", *PEERS, PRIVATE_MEAN, RIDGE, LEAST_SQUARES),
     ),
+    "unbounded": (DEFAULT, SEARCHED, PRIVATE_MEAN),
     "products": (DEFAULT, "DPRidge", "DPLasso", "AdaSSP", PRIVATE_MEAN, RIDGE, LEAST_SQUARES),
     "wages": (DEFAULT, "DPRidge", "DPLasso", "AdaSSP", PRIVATE_MEAN, LEAST_SQUARES),
     "wide": (DEFAULT, "DPRidge", "DPLasso", "AdaSSP", PRIVATE_MEAN, RIDGE, LEAST_SQUARES),
 }
 USUAL_EPSILONS, WIDE_EPSILONS, FLOOR_EPSILONS = (0.1, 0.3, 1.0, 3.0), (1.0, 3.0), (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-WIDTHS = {"uci": (1.0, 3.0, 10.0), "products": (1.0, 3.0, 10.0), "wages": (1.0,), "wide": (1.0,)}
+WIDTHS = {
+    "uci": (1.0, 3.0, 10.0),
+    "unbounded": (3.0, 10.0),
+    "products": (1.0, 3.0, 10.0),
+    "wages": (1.0,),
+    "wide": (1.0,),
+}
 FLOOR = 1.05
 """How many times the error of the private mean the default may have."""
-MOST_COLUMNS = {"uci": 60, "products": 12}
+MOST_COLUMNS = {"uci": 60, "unbounded": 60, "products": 12}
 """Wider sets are left out of the geometric means, and have no products."""
 TINY = 250
 """Sets with fewer rows are fitted four times as often, for the floor in four times as many splits: a single fit, or a
@@ -94,7 +103,10 @@ def _split(cell: study.Cell, split: int, table: Declared) -> dict[str, Any]:
     fit = fitter(cell["method"], table, cell["epsilon"])
     key = f"{cell['kind']} {cell['data']} {cell['k']} {cell['epsilon']} {cell['method']}"
     rng = np.random.default_rng([zlib.crc32(key.encode()), split])
-    start, found = time.process_time(), [fit(rng) for _ in range(cell["draws"])]
+    start, found, designs = time.process_time(), [], []
+    for _ in range(cell["draws"]):
+        found.append(fit(rng))
+        designs.append(getattr(fit, "design_test", table.design_test))
     row: dict[str, Any] = {"split": split, "seconds": round((time.process_time() - start) / cell["draws"], 6)}
     thetas = [middle(table) if theta is None else theta for theta in found]
     row["failed"] = sum(theta is None for theta in found)
@@ -106,7 +118,8 @@ def _split(cell: study.Cell, split: int, table: Declared) -> dict[str, Any]:
     else:
         aim = table.y_test
         row["trivial"] = float(np.mean((aim - table.y.mean()) ** 2))
-    return row | {"errors": [_error(table.design_test, theta, aim, row["trivial"]) for theta in thetas]}
+    pairs = zip(designs, thetas, strict=True)
+    return row | {"errors": [_error(design, theta, aim, row["trivial"]) for design, theta in pairs]}
 
 
 def _error(design: Floats, theta: Floats, aim: Floats, trivial: float) -> float:
@@ -251,6 +264,25 @@ def coefficients(rows: study.Rows) -> dict[tuple[float, float, str], dict[str, d
     return found
 
 
+def _same(part: dict[str, Any], line: dict[str, Any]) -> bool:
+    return bool(part["epsilon"] == line["epsilon"])
+
+
+def searchable(rows: study.Rows, folder: str) -> list[dict[str, Any]]:
+    """The sets that can carry a search for bounds at each epsilon, n mu >= 100 sqrt(columns), and those that cannot."""
+    found = []
+    for epsilon in dict.fromkeys(row["epsilon"] for row in rows):
+        sets: dict[str, list[str]] = {"n mu >= 100 sqrt(d)": [], "below": []}
+        for name in dict.fromkeys(row["data"] for row in rows):
+            (n, d), mu = loaded(name, folder)[0].shape, 0.0
+            if d > MOST_COLUMNS["unbounded"]:
+                continue
+            mu = gdp.mu(epsilon, uci.delta(n))
+            sets["n mu >= 100 sqrt(d)" if 0.9 * n * mu >= 100 * math.sqrt(d + 1) else "below"].append(name)
+        found += [{"epsilon": epsilon, "columns": rule, "counted": own} for rule, own in sets.items() if own]
+    return found
+
+
 # ---------------------------------------------------------------- tables
 
 
@@ -285,6 +317,9 @@ def measured(given: argparse.Namespace) -> list[dict[str, Any]]:
         figures = coefficients(rows)
         lines = summary(rows, names)
         return [line | {"coefficients": figures[line["k"], line["epsilon"], line["method"]]} for line in lines]
+    if given.kind == "unbounded":
+        parts = searchable(rows, str(folder))
+        return [part | line for part in parts for line in summary(rows, part["counted"]) if _same(part, line)]
     few = [name for name in names if loaded(name, str(folder))[0].shape[1] <= MOST_COLUMNS[given.kind]]
     return summary(rows, few)
 
@@ -312,7 +347,7 @@ def options() -> argparse.Namespace:
     if absent := [name for name in asked if not available(name)]:
         print(f"Left out, for their packages are not installed: {', '.join(absent)}")
     given.methods = [name for name in asked if name not in absent]
-    usual = WIDE_EPSILONS if given.kind == "wide" else USUAL_EPSILONS
+    usual = WIDE_EPSILONS if given.kind == "wide" else USUAL_EPSILONS[given.kind == "unbounded" :]
     given.epsilon = given.epsilon or (FLOOR_EPSILONS if given.floor else usual)
     given.k = given.k or WIDTHS[given.kind]
     end = ("" if given.kind == "uci" else f"-{given.kind}") + ("-floor" if given.floor else "")
@@ -322,6 +357,7 @@ def options() -> argparse.Namespace:
 
 TITLES = {
     "uci": "Test MSE / that of the training mean, geometric mean over the UCI sets with at most 60 columns",
+    "unbounded": "Test MSE / that of the training mean, with bounds declared k times too wide and with none",
     "products": "Test MSE / that of the training mean, squares and products added, sets with at most 12 columns",
     "wages": "Wages: mean squared difference to the true equation / sigma^2",
     "wide": "Wide tables of levels: test MSE / that of the training mean",

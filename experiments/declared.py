@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discreet import DiscreetWarning, Domain, formula
 from discreet.data.tables import design_matrix
+from discreet.domain.encoding import clipped
 from discreet.errors import DiscreetError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.registry import METHODS
@@ -32,11 +33,13 @@ from experiments.comparison.contenders import CONTENDERS, Contender, Task
 from experiments.uci import Floats
 
 PRIVATE_MEAN, LEAST_SQUARES, RIDGE = "private mean", "least squares", "ridge, not private"
+SEARCHED = "DPLinearRegression, no bounds"
+"""The default, whose bounds are all searched for."""
 NOT_LINEAR = ("DPPoissonRegression",)
 OURS = {m.name: m.estimator for m in METHODS if issubclass(m.estimator, PrivateRegressor) and m.name not in NOT_LINEAR}
 OTHERS = {c.name: c for c in CONTENDERS if c.promise == "equalised" or (c.peer and c.promise == "verified")}
 """Peers, and papers' printed constants, at equal true (epsilon, delta)."""
-NAMES = (*OURS, *OTHERS, PRIVATE_MEAN, RIDGE, LEAST_SQUARES)
+NAMES = (*OURS, *OTHERS, SEARCHED, PRIVATE_MEAN, RIDGE, LEAST_SQUARES)
 SHARES = {"sum": 0.8, "count": 0.2}
 """Of mu^2, for the private mean."""
 WAGES_ROWS, WIDE_ROWS, TEST_ROWS = 50_000, 10_000, 5_000
@@ -197,6 +200,8 @@ def available(method: str) -> bool:
 
 def fitter(method: str, table: Declared, epsilon: float) -> Fit:
     """One simulated fit of a method, by its name among `NAMES`, at (epsilon, the table's delta)."""
+    if method == SEARCHED:
+        return SearchedFit(table, epsilon)
     if method in OURS:
         return _estimator(OURS[method], table, epsilon)
     if method in OTHERS:
@@ -222,6 +227,36 @@ def _estimator(cls: Any, table: Declared, epsilon: float) -> Fit:
         return np.concatenate([[model.intercept_], np.ravel(model.coef_)])
 
     return fit
+
+
+class SearchedFit:
+    """The default, whose bounds are all searched for; test rows are clipped to what was found, as by `predict`.
+
+    Attributes
+    ----------
+    design_test : array
+        The constant and the features of the test rows, for the last fit.
+    unseen : int
+        The number of columns of which the last search saw nothing.
+    """
+
+    def __init__(self, table: Declared, epsilon: float) -> None:
+        self._table, self.design_test, self.unseen = table, table.design_test, 0
+        unknown = Domain(dict.fromkeys(table.domain.inputs, "number"))
+        self._model = OURS["DPLinearRegression"](epsilon=epsilon, delta=table.delta, domain=unknown, n_jobs=1)
+
+    def __call__(self, rng: np.random.Generator) -> Floats:
+        """Fit once; return intercept and coefficients in the user's units."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscreetWarning)
+            model: Any = self._model.set_params(random_state=rng).fit_source(
+                self._table.train, self._table.target, self._table.features
+            )
+        found = model.certificate_.domain
+        X = clipped(self._table.design_test[:, 1:], found, self._table.features)
+        self.design_test = np.column_stack([np.ones(len(X)), X])
+        self.unseen = sum(column.range == (-1.0, 1.0) for column in found.columns.values())
+        return np.concatenate([[model.intercept_], np.ravel(model.coef_)])
 
 
 def _other(contender: Contender, table: Declared, epsilon: float) -> Fit:

@@ -7,6 +7,8 @@
 * Two truths. *Bounded*: the fit to the whole population in which far rows and far residuals count less, by the radius
   and the half width that the release states. *Declared*: least squares on the whole population, clipped to its bounds.
   Each has intervals of its own: `Results.about`.
+* With ``--searched`` no bounds are declared for the made-up populations, and both truths are clipped to those that each
+  fit found: ``python -m experiments.coverage --searched``.
 * *Given*: the share of coefficients that have an interval. *Before*: the share of fits that gave intervals under the
   rule of old, all coefficients or none.
 * *Width*: relative to the non-private robust interval for the declared fit, median over coefficients and fits.
@@ -16,12 +18,13 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet import DiscreetWarning, DPLinearRegression
+from discreet import DiscreetWarning, Domain, DPLinearRegression
 from discreet.core.placeholders import Unavailable
 from discreet.results.inference import JointInference
 from discreet.results.private_moments import PrivateMoments
@@ -110,23 +113,31 @@ class Tally:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
 
+def truths(people: Population, n: int) -> tuple[Floats, Floats]:
+    """The fit to the whole population, and its robust standard errors for n rows."""
+    X, y = people.design, people.outcome
+    truth: Floats = np.linalg.lstsq(X, y)[0]
+    scores, G = X * (y - X @ truth)[:, None], np.linalg.inv(X.T @ X)
+    return truth, np.sqrt(np.diag(G @ scores.T @ scores @ G) * len(X) / n)
+
+
 def work(cell: study.Cell) -> study.Rows:
     """Some fits of one cell."""
-    people = population(cell["population"], None if cell["folder"] is None else Path(cell["folder"]))
-    X, y, n = people.design, people.outcome, cell["n"]
-    truth = np.linalg.lstsq(X, y)[0]
-    scores, G = X * (y - X @ truth)[:, None], np.linalg.inv(X.T @ X)
-    robust = np.sqrt(np.diag(G @ scores.T @ scores @ G) * len(X) / n)
-    tally = Tally(len(truth))
+    people, n = population(cell["population"], None if cell["folder"] is None else Path(cell["folder"])), cell["n"]
+    searched = cell.get("searched", False)
+    domain = Domain(dict.fromkeys(people.domain.columns, "number")) if searched else people.domain
+    known = truths(people, n)
+    tally = Tally(len(known[0]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
         for fit in range(cell["first"], cell["first"] + cell["fits"]):
             seed = [sum(cell["population"].encode()), n, fit]
             rows = people.sample(n, np.random.default_rng(seed))
             noise = np.random.default_rng([*seed, round(10 * cell["epsilon"])])
-            given = {"epsilon": cell["epsilon"], "delta": DELTA, "domain": people.domain, "n_jobs": 1}
+            given = {"epsilon": cell["epsilon"], "delta": DELTA, "domain": domain, "n_jobs": 1}
             model = DPLinearRegression(**given, random_state=noise).fit_source(rows, "y")
-            tally.add(people, model, truth, robust, seed)
+            own = replace(people, domain=model.certificate_.domain) if searched else people
+            tally.add(own, model, *(truths(own, n) if searched else known), seed)
     return [tally.to_dict()]
 
 
@@ -149,10 +160,14 @@ def main() -> None:
     parser.add_argument("--real-fits", type=int, default=50, help="of a cell of a UCI set or Adult")
     parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 10_000, 50_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=list(EPSILONS))
+    parser.add_argument("--searched", action="store_true", help="declare no bounds; made-up populations alone")
     parser.add_argument("--page", type=Path, help="write the page too, for example docs/results/coverage.md")
     given = parser.parse_args()
     folder = uci.data_folder(given.data)
     cells = grid(given.fits, list(MADE_UP), given.rows, given.epsilon, None)
+    if given.searched:
+        cells, folder = [cell | {"searched": True} for cell in cells], None
+        given.out = given.out.with_stem("coverage-searched")
     if folder is not None:
         real = [*(name for name in SETS if name in uci.available(folder)), ADULT]
         cells += grid(given.real_fits, real, given.rows[:2], given.epsilon, folder)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from discreet.data.sources.postgres import Postgres
     from discreet.domain import Domain, FileFormat
     from discreet.domain.formula import formula
+    from discreet.drivers.bounds import bounds
     from discreet.drivers.release import release
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
     from discreet.ledger import Ledger
@@ -86,6 +87,7 @@ __all__ = [
     "Selection",
     "SubsampleAggregate",
     "TrivialRegressor",
+    "bounds",
     "check",
     "compare",
     "formula",
@@ -106,6 +108,7 @@ _HOMES = {
         "DiscreetWarning",
         "LedgerError",
     ),
+    "discreet.drivers.bounds": ("bounds",),
     "discreet.drivers.release": ("release",),
     "discreet.ledger": ("Ledger",),
     "discreet.ledger.budget": ("Budget",),

@@ -50,6 +50,7 @@ def shell(*arguments, cwd, **options):
 COMMANDS = [
     "fit",
     "release",
+    "bounds",
     "model",
     "predict",
     "compare",

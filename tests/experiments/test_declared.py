@@ -232,3 +232,15 @@ def test_the_command_writes_a_table_and_its_figures(kind, folder, tmp_path, monk
     assert {"small"} == set(kept["rows"][0]["over_private_mean"]) == set(kept["rows"][0]["sets"])
     logged = list(study._entries(tmp_path / f"declared-{kind}.jsonl"))
     assert len(logged) == 4
+
+
+def test_the_default_without_bounds_clips_test_rows_to_what_it_found():
+    rng = np.random.default_rng(5)
+    X = rng.normal(0, 1, (4000, 2)) * [1, 1000]
+    table = declared.uci_table(X, X @ [1, 0.001] + rng.normal(0, 0.1, 4000), 3.0, 0)
+    fit = declared.fitter(declared.SEARCHED, table, 3.0)
+    theta = fit(np.random.default_rng(0))
+    assert theta[1:] == pytest.approx([1, 0.001], rel=0.1)
+    assert fit.unseen == 0
+    assert fit.design_test.shape == table.design_test.shape
+    assert np.abs(fit.design_test).max() <= np.abs(table.design_test).max()

@@ -357,6 +357,7 @@ DOMAINS = {
     "Domain(...)": {
         "audit.one_run": "a made-up table of canaries, each of whom has one row",
         "audit.subjects": "the made-up tables that methods are attacked on",
+        "cli.bounds": "all numbers and dates of a file, with the unit that options tell",
         "cli.asking": "what people answer, column by column, before there is a schema",
         "data.device.device": "made-up numbers, on which a device is tried",
     },
@@ -373,7 +374,7 @@ DOMAINS = {
     "record(Domain)": {"planning.facts": "written only, its unit too", "released.certificate": _FILES},
     "Domain.from_file(...)": {
         **dict.fromkeys(("cli.demo", "cli.fit", "cli.ledger", "cli.pdp", "cli.plan", "cli.release"), _SCHEMA),
-        **dict.fromkeys(("cli.schema", "service.settings"), _SCHEMA),
+        **dict.fromkeys(("cli.bounds", "cli.schema", "service.settings"), _SCHEMA),
     },
     ".of_rows()": {
         "data.tables": "counts the columns of an array before those of the unit are put beside them; reads no row",

@@ -25,6 +25,7 @@ from discreet import Budget, Domain, DPLinearRegression, Ledger, Moments, Privat
 from discreet.cli.commands import COMMANDS
 from discreet.data.counts import Histogram, first_pass
 from discreet.data.reading import Table
+from discreet.domain.schema import filled_schema
 from discreet.errors import DiscreetError, DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms.registry import METHODS
@@ -411,6 +412,19 @@ def test_commands_that_plan(run, place, asked):
     assert "('patient')" in run("ledger", "plan", "people.ledger", *given, "--releases", "1").said
 
 
+def test_bounds_are_searched_for_persons(run, place):
+    unknown = Domain({"x": "number", "y": (-4, 4)}, **UNIT)
+    (place / "unknown.toml").write_text(filled_schema(unknown.to_dict()), encoding="utf-8")
+    given = ["--schema", "unknown.toml", "--epsilon", "50", "--delta", "1e-6", "--out", "found.toml"]
+    assert run("bounds", "panel.parquet", *given).code == 0
+    assert Domain.from_file(place / "found.toml").unit == unknown.unit
+    certificate = PrivateMoments.load(place / "found.json").certificate
+    assert certificate.searched == unknown
+    assert all(finding.ok for finding in certificate.check(PrivateMoments.load(place / "found.json").values))
+    plain = discreet.bounds(FRAME, domain=unknown, epsilon=50, delta=1e-6, random_state=1)
+    check_told(plain.certificate)
+
+
 def test_commands_about_schemas_name_the_unit(run, place):
     assert SHORT in run("schema", "show", "panel.toml").said
     assert json.loads(run("schema", "show", "panel.toml", "--json").out)["unit"] == SHORT
@@ -439,13 +453,16 @@ def test_the_command_line_counts_in_a_ledger(run, place):
 
 def test_the_commands_are_all_that_there_are():
     tried = {"fit", "release", "model", "select", "compare", "predict", "pdp", "check", "plan", "ledger", "schema"}
+    tried |= {"bounds"}
     assert tried | set(NO_TABLE) == set(COMMANDS)
     assert not tried & set(NO_TABLE)
 
 
 # ---------------------------------------------------------------- what there is besides
 
-TRIED = {"Budget", "Ledger", "Moments", "PrivateMoments", "compare", "formula", "plan", "release", "per_instance"}
+TRIED = {
+    "Budget", "Ledger", "Moments", "PrivateMoments", "bounds", "compare", "formula", "plan", "release", "per_instance",
+}  # fmt: skip
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
     "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above

@@ -71,17 +71,17 @@ class ReleaseDensity:
         found: Known = self._known[key]
         return found
 
-    def sums(self, event: BlockEvent, certificate: Certificate) -> list[list[Any]]:
-        """The exact sums of each statistic of mapped columns."""
-        key = event.blocks, certificate.domain, certificate.declared
-        return self.once(key, lambda: [self._plain(block, certificate) for block in event.blocks])
+    def sums(self, event: BlockEvent, certificate: Certificate, encoding: Domain | None = None) -> list[list[Any]]:
+        """The exact sums of each statistic of mapped columns; those of a search have an `encoding` of their own."""
+        counted = encoding or certificate.declared or certificate.domain
+        key = event.blocks, certificate.domain, counted
+        return self.once(key, lambda: [self._plain(block, certificate.domain, counted) for block in event.blocks])
 
-    def _plain(self, block: Block, certificate: Certificate) -> list[Any]:
+    def _plain(self, block: Block, domain: Domain, counted: Domain) -> list[Any]:
         if block.kind.column(block) is not None:
-            domain = certificate.declared or certificate.domain
-            (histogram,), _ = first_pass(Table.of(self.table, domain, 1), block.columns)
+            (histogram,), _ = first_pass(Table.of(self.table, counted, 1), block.columns)
             return exact_counts(histogram, block)
-        return exact_blocks(Moments.from_source(self.table, certificate.domain, n_jobs=1), [block])[0]
+        return exact_blocks(Moments.from_source(self.table, domain, n_jobs=1), [block])[0]
 
     def stage_sums(self, event: StageEvent, domain: Domain) -> list[list[Any]]:
         """The exact sums of each statistic of a stage."""
@@ -155,7 +155,10 @@ def _kept(table: dict[type, Known], events: tuple[type, ...], function: Known) -
 @density_of(GaussianEvent)
 def sums_density(event: BlockEvent, law: ReleaseDensity, shown: Shown) -> Density:
     """The density of noisy sums of mapped columns."""
-    return _noisy(event, law.sums(event, shown.released.certificate), shown)
+    certificate = shown.released.certificate
+    own = [event is one for one in certificate.events].index(True)
+    found = certificate.encodings(shown.released.values)
+    return _noisy(event, law.sums(event, certificate, found[own] if own < len(found) else None), shown)
 
 
 @density_of(StageEvent)

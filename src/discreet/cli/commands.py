@@ -15,6 +15,7 @@ from discreet.cli import console
 COMMANDS = {
     "fit": "Fit a private model to a table and save its certified release.",
     "release": "Release what models need of a table once, to fit any number of them later.",
+    "bounds": "Search for the bounds of columns that nobody knows, privately, and write a schema with them.",
     "model": "Fit a model to a release: free, without the data. "
     "Without --target, to its outcome, or to all that it has.",
     "predict": "Predict the outcome of each row of a table: free. To a release the model is fitted first.",

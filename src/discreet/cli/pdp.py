@@ -59,7 +59,7 @@ def pdp(
 
 def _agree(schema: Domain, certificate: Certificate) -> None:
     """Refuse a schema that is not the one of the release."""
-    declared = certificate.domain if certificate.declared is None else certificate.declared
+    declared = certificate.searched or certificate.declared or certificate.domain
     for name, column in declared.inputs.items():
         if name not in schema.columns:
             raise ParameterError(f"Column {name!r} of the release is not in the schema: it belongs to another table.")

@@ -35,8 +35,8 @@ class Histogram:
         self.column = column
         self._counts = counts
 
-    def integers(self, span: Span | None = None) -> Objects:
-        """Return the exact counts in 16 equal parts of a span, by default [-1, 1], as Python integers.
+    def integers(self, span: Span | None = None, parts: int = BINS) -> Objects:
+        """Return the exact counts in equal parts of a span, by default 16 of [-1, 1], as Python integers.
 
         Parts are closed at their low end; the last one of [-1, 1] is closed at both ends.
         """
@@ -44,7 +44,7 @@ class Histogram:
         if not is_span(low, high):
             raise ParameterError(f"Parts of the span ({low!r}, {high!r}) are not made of cells of 2^-11.")
         start, stop = (int((end + 1) * (CELLS / 2)) for end in (low, high))
-        counts: Ints = self._counts[start:stop].reshape(BINS, -1).sum(axis=1)
+        counts: Ints = self._counts[start:stop].reshape(parts, -1).sum(axis=1)
         return counts.astype(object)
 
     @property

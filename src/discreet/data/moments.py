@@ -21,6 +21,7 @@ from discreet.data.reading import Progress, Table
 from discreet.data.sums import LIMB, Total, carry, integers, sum_bits
 from discreet.data.wire import NOTE, packed, unpacked
 from discreet.domain import Domain
+from discreet.domain.required import require_bounds
 from discreet.errors import FileFormatError, ParameterError
 
 _VERSIONS, _WITH_OUTCOMES = (1, 2, 3, 4, 5), 3
@@ -250,6 +251,7 @@ def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
 
 def summed(table: Table, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
     """Compute the moments of a table; a sampler restricts products within the features to sampled rows."""
+    require_bounds(table.domain, "Summing up products of the columns")
     outcomes = () if targets is None else outcome_names(table.domain, targets)
     found = table.sums(MomentsPass(table.domain, outcomes, sampler=sampler))
     return Moments(table.domain, found.high, found.low, outcomes)
@@ -257,5 +259,6 @@ def summed(table: Table, targets: Sequence[str] | None = None, sampler: Sampler 
 
 def counted(table: Table, column: str) -> tuple[Histogram, Moments]:
     """Compute the moments of a table and the counts of an outcome, over all rows that have one, in one reading."""
+    require_bounds(table.domain, "A release in one stage")
     found = table.sums(MomentsPass(table.domain, column=column))
     return Histogram(table.domain, column, found.counts[0]), Moments(table.domain, found.high, found.low)

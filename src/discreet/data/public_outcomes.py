@@ -13,6 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.data.reading import Table
 from discreet.domain import LATTICE_BITS
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.required import require_bounds
 from discreet.errors import DataError, ParameterError
 from discreet.privacy.sensitivity import refuse_mixed
 
@@ -57,6 +58,7 @@ class PublicOutcomes:
     def of(cls, table: Table, targets: Sequence[str]) -> PublicOutcomes:
         """Read all rows once; only the outcomes are used."""
         refuse_mixed(table.domain, targets)
+        require_bounds(table.domain, "A release with public outcomes")
         opened, encoder = table.reader, Encoder(table.domain)
         if opened.once:
             raise ParameterError(

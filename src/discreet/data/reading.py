@@ -99,6 +99,10 @@ class Table:
             warnings.warn(WHOSE.format(name=found[0]), DiscreetWarning, stacklevel=3)
         return cls(reader, domain, n_jobs, progress, device)
 
+    def by(self, domain: Domain) -> Table:
+        """Return the same rows, encoded by other bounds of the same columns."""
+        return replace(self, domain=domain, kept=KeptRows())
+
     def sums(self, what: Pass) -> PartialSums:
         """Read all rows once and compute the sums of a pass, in several threads or where the rows are."""
         reader, jobs = self.reader, 1 if what.in_order else None

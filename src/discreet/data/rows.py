@@ -20,6 +20,7 @@ from discreet.core.threads import one_thread
 from discreet.data.digests import Digest
 from discreet.data.reading import Progress, ReadingProgress, Shared, Table, in_threads, threads
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.required import require_bounds
 from discreet.errors import DataError
 from discreet.families import Loss
 
@@ -63,6 +64,7 @@ class Rows:
 
     def __init__(self, table: Table, design: Sequence[str], target: str, *, progress: Progress | None = None) -> None:
         domain = table.domain
+        require_bounds(domain, "A method that solves over the rows themselves")
         self.domain, self.design = domain, tuple(design)
         self._jobs = threads(table.n_jobs)
         self._places, self._outcome = domain.indices(design), domain.positions[target]

@@ -318,6 +318,8 @@ class Readings:
         clipped, to the exact score products.
     row_sums : callable
         Maps blocks to the exact sums of any other statistics of the mapped columns.
+    encoded : callable
+        Maps other bounds of the same columns to the readings by these.
 
     Examples
     --------
@@ -331,12 +333,19 @@ class Readings:
     staged: Staged
     score_products: Callable[[Coordinates, Sequence[int], Sequence[float]], ScoreProductSums]
     row_sums: Callable[[Sequence[Block]], RowSums]
+    encoded: Callable[[Domain], Readings]
 
     @classmethod
     def of(cls, table: Table) -> Readings:
         """Build the readings of rows that can be read more than once."""
         stages = _StagedTable(table), partial(score_products, table)
-        return cls(table.domain, partial(first_pass, table), *stages, partial(row_sums, table))
+        return cls(
+            table.domain,
+            partial(first_pass, table),
+            *stages,
+            partial(row_sums, table),
+            lambda own: cls.of(table.by(own)),
+        )
 
     def __repr__(self) -> str:
         return f"Readings({len(self.domain.columns)} columns, confidential)"

@@ -15,9 +15,10 @@ from discreet.core.fields import Fields, defined, ref
 from discreet.domain.kinds.base import COLUMN, HOW, PRODUCT, Column
 from discreet.domain.kinds.categorical import LEVEL, Categorical
 from discreet.domain.kinds.numeric import LARGEST, Numeric
+from discreet.domain.kinds.searched import Searched
 from discreet.errors import DomainError
 
-COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
+COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Searched, Categorical)
 """The kinds of columns; the last are the first to parse a short form."""
 
 FORMS = {form.word: form for kind in COLUMN_KINDS for form in kind.forms}

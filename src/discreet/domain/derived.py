@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.problems import Problems
 from discreet.domain.columns import parse_column
-from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
+from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held, refuse_searched
 from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
 from discreet.domain.kinds.base import Column, Factor, Level, categories_of, numbers_of, product_unit
@@ -96,6 +96,7 @@ def _check(name: str, factors: Sequence[Factor]) -> None:
         if factor.power > 1 and factor.spec.bounds is None:
             raise DomainError(f"Column {name!r}: {factor.column!r} is a category, which has no powers.")
         for column, spec in factor.inputs.items():
+            refuse_searched(column, spec, name)
             spec.check(column)
         factor.spec.check(factor.column)
     if not factors or (len(factors) == 1 and factors[0].power == 1 and factors[0].expression is None):

@@ -57,11 +57,11 @@ class Domain(Written):
     ----------
     columns : mapping of name to bounds
         ``(low, high)`` for a number, a pair of ISO dates for a date, a list of levels for a category, ``bool``,
-        or a dict with ``low``, ``high``, ``unit`` or ``levels``. Bounds are facts that you know without looking
-        at the data: values outside are moved to the nearest bound, silently.
+        or a dict with ``low``, ``high``, ``unit`` or ``levels``. Bounds are facts known without looking at the data:
+        values outside are moved to the nearest, silently. ``"number"``, ``"date"``, or one bound alone: a private
+        search finds what is left out, which costs accuracy.
     data_norm : float, optional
-        Bound on the Euclidean norm of ``norm_columns``, in their own units; rows of larger norm are clipped to it,
-        after the columns' own bounds are applied.
+        Bound on the norm of ``norm_columns``; longer rows are clipped to it, after the columns' own bounds.
     norm_columns : sequence of str, optional
         The columns that `data_norm` covers; all numeric ones by default.
     intercept : bool
@@ -78,10 +78,8 @@ class Domain(Written):
     Examples
     --------
     >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "income": (0, 200_000)})
-    >>> [entry.name for entry in domain.entries]
-    ['(intercept)', 'age', 'sex[F]', 'sex[M]', 'income']
-    >>> domain.norm_squared(range(4))
-    3.0
+    >>> [entry.name for entry in domain.entries], domain.norm_squared(range(4))
+    (['(intercept)', 'age', 'sex[F]', 'sex[M]', 'income'], 3.0)
     """
 
     columns: dict[str, Column]
@@ -283,6 +281,11 @@ class Domain(Written):
         return {**self.inputs, **self.unit.columns}
 
     @cached_property
+    def searched(self) -> tuple[str, ...]:
+        """The columns without declared bounds."""
+        return tuple(name for name, column in self.columns.items() if column.searched)
+
+    @cached_property
     def most(self) -> int:
         """The largest number of rows that one person counts for."""
         return self.unit.most
@@ -291,7 +294,8 @@ class Domain(Written):
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
-        return max([self.FIELDS.version(self), *(4 if factor.expression else 2 for factor in factors)])
+        parts = [4 if factor.expression else 2 for factor in factors]
+        return max([self.FIELDS.version(self), 7 if self.searched else 1, *parts])
 
     # ---------------------------------------------------------------- features and outcomes
 
@@ -419,10 +423,7 @@ class Domain(Written):
         return (0.0, self.data_norm or 1.0) if column in self._ball else spec.map(centred=self.intercept)
 
     def ranges(self, names: Iterable[str]) -> Floats:
-        """Return the declared range (low, high) of coordinates by name, in the user's units; 0 to 1 for a level.
-
-        A number that `data_norm` alone bounds has an infinite one.
-        """
+        """Return the ranges (low, high) of coordinates, infinite where `data_norm` alone bounds them."""
         columns = [self.columns[name if name in self.columns else self.column_of[name]] for name in names]
         ends = [(0.0, 1.0) if column.is_indicator else column.range for column in columns]
         return np.array(ends, dtype=float).reshape(-1, 2)

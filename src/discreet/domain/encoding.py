@@ -37,6 +37,8 @@ class Encoder:
         self.unit: Floats = np.where(counted, ONE, 1.0)
         self._scale = np.where(counted, 1.0, ONE / self.half)
         self._low, self._high = self._box()
+        found = [(domain.positions[name][0], domain.columns[name]) for name in domain.searched]
+        self._searched = [(slice(place, place + 1), column) for place, column in found]
         self._symmetric = bool(np.all(self._low == -ONE) and np.all(self._high == ONE))
         places = sorted(domain.positions[name][0] for name in domain.norm_columns)
         self._ball: slice | list[int] | None = None
@@ -48,7 +50,7 @@ class Encoder:
         low, high = np.full(len(self.centre), -ONE), np.full(len(self.centre), ONE)
         columns = [self.domain.columns.get(entry.column) for entry in self.domain.entries]
         numbers = [i for i, column in enumerate(columns) if column is not None and column.bounds]
-        bounds = np.array([column.bounds for column in columns if column is not None and column.bounds])
+        bounds = np.array([column.range for column in columns if column is not None and column.bounds])
         if numbers:
             with np.errstate(**SILENT):
                 ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
@@ -80,6 +82,8 @@ class Encoder:
         """Turn a batch of numbers x into x - c."""
         if self.centre.any():
             _by_row(np.subtract, A, self.centre)
+        for place, column in self._searched:
+            column.fill(A[:, place], A[:, place][:, 0], None, 0.0)
 
     def place(self, blocks: Sequence[Any], A: Floats) -> None:
         """Write matrices of numbers side by side, behind the constant, as x - c."""

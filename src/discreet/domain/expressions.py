@@ -105,6 +105,8 @@ class Expression(ABC):
     @cached_property
     def bounds(self) -> Bounds:
         """The range of the values over the columns' bounds, rounded outwards."""
+        for name, spec in self.columns.items():
+            refuse_searched(name, spec, self.text)
         ends = {name: spec.range for name, spec in self.columns.items()}
         whole = {name: (Fraction(low), Fraction(high)) for name, (low, high) in ends.items()}
         several = self._several
@@ -121,6 +123,15 @@ class Expression(ABC):
     def within(self, rank: int) -> str:
         """Return the text, in parentheses where precedence needs them."""
         return self.text if self.rank >= rank else f"({self.text})"
+
+
+def refuse_searched(name: str, spec: Column, where: str) -> None:
+    """Refuse a column without declared bounds as part of a derived one, whose range follows from them."""
+    if spec.searched:
+        raise DomainError(
+            f"Column {name!r} has no declared bounds, and {where!r} needs them: its own range follows from them. "
+            f"Declare bounds for {name!r}, or search for them first: discreet.bounds."
+        )
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _HEAD = """\
 #   a category   region = { levels = ["north", "south"] }     the first level is the reference
 #   yes or no    member = { type = "bool" }
 #   a date       born   = { low = 1920-01-01, high = 2010-12-31 }
+#   a number whose bounds nobody knows: wealth = { type = "number" } or { low = 0 }; a private search finds them
 #
 # Missing values are refused, unless the next line says that their rows are left out: then delete the #.
 # missing = "drop"

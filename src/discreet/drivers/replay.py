@@ -17,8 +17,9 @@ from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
-from discreet.recipes.base import Ask, AskStage, Noisy, Question, Recipe, Steps
+from discreet.recipes.base import Answered, Ask, AskStage, Encoding, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
+from discreet.recipes.search import search, whole
 
 Values = Sequence[tuple[GridValues, ...]]
 """The values of each block of each event, in turn."""
@@ -86,9 +87,17 @@ def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
         raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
 
 
+def encodings(recipe: Recipe, events: Sequence[Event], values: Values) -> list[Domain]:
+    """Return the bounds by which rows were encoded for each event of a search for bounds; none without a search."""
+    answers = _Encodings(events, values, recipe.facts.domain)
+    if recipe.facts.domain.searched:
+        _driven(search(recipe.facts, recipe.search_share), answers)
+    return answers.domains
+
+
 def _mismatch(recipe: Recipe, answers: _FileAnswers) -> Mismatch | None:
     try:
-        _driven(recipe.steps(), answers)
+        _driven(whole(recipe), answers)
         answers.finish()
     except Mismatch as mismatch:
         return mismatch
@@ -120,18 +129,23 @@ class _FileAnswers:
 
     def answer(self, question: Question) -> Any:
         """Return the answer to a question."""
+        if isinstance(question, Encoding):
+            return self._encode(question)
         event = self._next(question)
         if isinstance(question, AskStage):
             self._stage += not question.of_norms
             return self._staged(question, event)
         return self._noisy(question, event) if isinstance(question, Ask) else None
 
+    def _encode(self, question: Encoding) -> None:
+        """Take note of the bounds of what follows."""
+
     def finish(self) -> None:
         """Refuse events that the recipe does not ask for."""
         if self._at < len(self._events):
             raise Mismatch("list of events", f"the certificate lists {event_words(self._events[self._at])} besides")
 
-    def _next(self, question: Question) -> Event:
+    def _next(self, question: Answered) -> Event:
         """Return the next event, which must match the question."""
         asked, left = question.words, self._events[self._at :]
         if not left:
@@ -155,6 +169,21 @@ class _FileAnswers:
         return ReleasedStage(event, self._take(len(event.blocks)))
 
 
+class _Encodings(_FileAnswers):
+    """Answers that keep the bounds by which rows were encoded for each of them."""
+
+    def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
+        super().__init__(events, values)
+        self._domain, self.domains = domain, list[Domain]()
+
+    def _encode(self, question: Encoding) -> None:
+        self._domain = question.domain
+
+    def _noisy(self, question: Ask, event: Any) -> Noisy:
+        self.domains.append(self._domain)
+        return super()._noisy(question, event)
+
+
 class _Recorded(_FileAnswers):
     """Answers that require every event to be the one asked for, up to rounding errors."""
 
@@ -172,11 +201,14 @@ class _Recorded(_FileAnswers):
         self._bounds = question.domain
         return super()._noisy(question, event)
 
+    def _encode(self, question: Encoding) -> None:
+        self._bounds = question.domain
+
     def finish(self) -> None:
         """Refuse bounds other than those of the last question, too."""
         super().finish()
         if self._bounds != self._domain:
-            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
+            raise Mismatch("bounds that were narrowed", "they do not follow from the noisy counts")
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         own, asked = event.coordinates, question.coordinates

@@ -16,7 +16,7 @@ from discreet.core.checks import Neighbors
 from discreet.domain import Domain
 from discreet.domain.derived import inputs_of
 from discreet.drivers.sources import StatisticSource
-from discreet.errors import NoIntervalWarning
+from discreet.errors import DiscreetWarning, NoIntervalWarning
 from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import Entropy
 from discreet.gate.session import Session
@@ -26,8 +26,9 @@ from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
-from discreet.recipes.base import Ask, AskStage, Noisy, Question, Recipe
+from discreet.recipes.base import Ask, AskStage, Encoding, Noisy, Question, Recipe
 from discreet.recipes.moments import Fixed
+from discreet.recipes.search import extremes, refuse_hopeless, unseen_words, whole
 from discreet.released.certificate import Certificate
 from discreet.results.private_moments import PrivateMoments
 
@@ -54,18 +55,19 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
         It is charged with the whole price, once, before anything is drawn.
     """
     recipe.check()
+    refuse_hopeless(recipe)
     if word := recipe.outlook:
         warnings.warn(word, NoIntervalWarning, stacklevel=2)
     domain = recipe.facts.domain
     fixed = recipe.events if isinstance(recipe, Fixed) else ()
     certificate = session.certify(domain, *fixed, recipe=recipe) if fixed else None
-    for blocks in (*recipe.extremes(), *(event.blocks for event in fixed)):
+    for blocks in (*extremes(recipe), *(event.blocks for event in fixed)):
         block_noise(blocks, domain.unit)
     source.prepare(recipe, session)
     price = recipe.price if certificate is None else _price(certificate, fixed, domain)
-    entropy = session.charge(domain, **price)
+    entropy = session.charge(domain, searching=source.searches, **price)
     answers = _TableAnswers(source, session.promise.neighbors, entropy)
-    steps, answer, result = recipe.steps(), None, None
+    steps, answer, result = whole(recipe), None, None
     while True:
         try:
             question = steps.send(answer)
@@ -74,8 +76,10 @@ def run(recipe: Recipe, source: StatisticSource, session: Session) -> Run:
             break
         answer = answers.answer(question)
     if certificate is None:
-        declared = None if answers.domain == domain else domain
-        certificate = session.certify(answers.domain, *answers.events, declared=declared, recipe=recipe)
+        searched = domain if domain.searched else None
+        declared = None if searched or answers.domain == domain else domain
+        events = answers.events
+        certificate = session.certify(answers.domain, *events, declared=declared, searched=searched, recipe=recipe)
     return Run(session.commit(certificate), tuple(answers.values), result)
 
 
@@ -105,10 +109,18 @@ class _TableAnswers:
 
     def answer(self, question: Question) -> Any:
         """Return the answer to a question."""
+        if isinstance(question, Encoding):
+            return self._encode(question)
         if isinstance(question, Ask):
             return self._noisy(question)
         assert isinstance(question, AskStage)
         return self._staged(question)
+
+    def _encode(self, question: Encoding) -> None:
+        self.domain = question.domain
+        self._table.encode(question.domain, question.counted)
+        if question.unseen:
+            warnings.warn(unseen_words(question.unseen), DiscreetWarning, stacklevel=5)
 
     def _noisy(self, question: Ask) -> Noisy:
         blocks, self.domain = question.blocks, question.domain

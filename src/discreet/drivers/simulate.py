@@ -68,13 +68,17 @@ class MadeUpSource(StagedSource):
         self, domain: Domain, rows: Callable[[Domain], Floats], copies: Floats, moments: Callable[[Domain], Moments]
     ) -> None:
         self._rows, self._copies, self._moments = rows, copies, moments
-        held = domain, rows(domain), copies
+        super().__init__(self._readings(domain))
+
+    def _readings(self, domain: Domain) -> Readings:
+        """Return the readings by some bounds."""
+        held = domain, self._rows(domain), self._copies
         stages = partial(_staged, *held), partial(_score_products, *held)
-        super().__init__(Readings(domain, partial(_first_pass, *held), *stages, partial(_row_sums, *held)))
+        return Readings(domain, partial(_first_pass, *held), *stages, partial(_row_sums, *held), self._readings)
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
         """Count outcomes and sum columns, where they are asked for."""
-        if recipe.histograms:
+        if recipe.histograms or recipe.facts.domain.searched:
             super().prepare(recipe, session)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from discreet.core.checks import Neighbors
 from discreet.data.counts import Histogram, Margins
@@ -14,6 +14,7 @@ from discreet.data.reading import Table
 from discreet.data.row_sums import RowSums
 from discreet.data.stages import Readings
 from discreet.domain import Domain
+from discreet.errors import GuaranteeError
 from discreet.gate.entropy import Entropy
 from discreet.gate.sampling import FixedSampler, fixed_size, sampler
 from discreet.gate.session import Session, check_rows
@@ -33,6 +34,8 @@ class StatisticSource(ABC):
     """
 
     readings: Readings
+    searches: ClassVar[bool] = False
+    """Whether rows can be read again by bounds that a search found."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -51,6 +54,10 @@ class StatisticSource(ABC):
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
         """Return the exact statistics of mapped columns; a secret sample is drawn first, where they need one."""
 
+    def encode(self, domain: Domain, counted: Sequence[str]) -> None:
+        """Read all rows again by other bounds of their columns, and count some of these."""
+        raise GuaranteeError("These sums are of rows with known bounds. This is a defect of discreet.")
+
 
 class StagedSource(StatisticSource):
     """A table that is read once for each question.
@@ -61,6 +68,8 @@ class StagedSource(StatisticSource):
         The passes over the rows.
     """
 
+    searches = True
+
     def __init__(self, readings: Readings) -> None:
         super().__init__(readings.domain)
         self.readings = readings
@@ -68,8 +77,16 @@ class StagedSource(StatisticSource):
         self._margins: Margins | None = None
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
-        """Read the sums of all columns, and the counts of outcomes."""
-        histograms, self._margins = self.readings.first_pass(recipe.histograms)
+        """Read the sums of all columns, and the counts of outcomes, or of columns whose bounds are searched for."""
+        self._count(recipe.facts.domain.searched or recipe.histograms)
+
+    def encode(self, domain: Domain, counted: Sequence[str]) -> None:
+        """Read all rows again by other bounds of their columns, and count some of these."""
+        self.domain, self.readings = domain, self.readings.encoded(domain)
+        self._count(counted)
+
+    def _count(self, columns: Sequence[str]) -> None:
+        histograms, self._margins = self.readings.first_pass(columns)
         self._histograms = {histogram.column: histogram for histogram in histograms}
         check_rows(self._margins.count)
 

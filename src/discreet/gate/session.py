@@ -16,6 +16,7 @@ from typing import Any
 from discreet import __version__
 from discreet.core import checks
 from discreet.domain import Domain
+from discreet.domain.required import require_bounds
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
@@ -92,11 +93,16 @@ class Session:
         mu: float | None = None,
         epsilon: float | None = None,
         public_outcomes: Iterable[str] = (),
+        *,
+        searching: bool = False,
     ) -> Entropy:
         """Pay for the whole release, and only then return its random words; once.
 
         The domain tells which columns the release is about; those that are taken as public are part of the promise.
+        Columns without bounds are refused, unless the release searches for them.
         """
+        if not searching:
+            require_bounds(domain)
         if self.__charged:
             raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
         self.__refuse_known(self.__random_state)
@@ -133,6 +139,7 @@ class Session:
         domain: Domain,
         *events: Event,
         declared: Domain | None = None,
+        searched: Domain | None = None,
         returned: float = 0.0,
         recipe: Recipe | None = None,
     ) -> Certificate:
@@ -141,7 +148,9 @@ class Session:
         promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"
         told = None if recipe is None else recipe.entry
-        certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared, recipe=told)
+        certificate = Certificate(
+            promise, self.method, domain, events, self.rows, software, declared, recipe=told, searched=searched
+        )
         if promise.status == "verified" and not all(finding.ok for finding in certificate.check_costs()):
             raise GuaranteeError(
                 "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."

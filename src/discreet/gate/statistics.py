@@ -48,7 +48,8 @@ _MOST_EXPONENT = 52
 
 def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
     """Return the exact counts of a block, in units of 2^-40, or of 2^-60 where rows are weighted."""
-    return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
+    kind = block.kind
+    return [histogram.integers(block.span, kind.parts)[kind.kept] * (1 << (2 * LATTICE_BITS))]
 
 
 def exact_blocks(moments: Moments | Margins | RowSums, blocks: Sequence[Block]) -> list[list[Integers]]:

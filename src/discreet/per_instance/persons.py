@@ -76,7 +76,7 @@ class _PersonStatistic:
         self._most = (sensitivity.sensitivity(block, space) / block.sd) ** 2
         if certificate.guarantee.neighbors == "replace-one":
             self._most = event.mu**2 / len(event.blocks)
-        self.part = Part(event.title(block), _never, self._most, _EVERYBODY if self._bound else "")
+        self.part = Part(event.title(block), _never, self._most, _EVERYBODY if self._bound else block.kind.bounded)
         self.column = block.kind.column(block) if self._stage is None else None
         alone = domain if self.column is None else domain.alone(self.column)
         self._places: Places = alone if self._stage is None else self._stage

@@ -18,6 +18,7 @@ from discreet.domain import CONSTANT, Domain
 from discreet.domain.formula import is_formula
 from discreet.domain.kinds.base import Column
 from discreet.domain.kinds.numeric import Numeric, to_days
+from discreet.domain.required import require_bounds
 from discreet.errors import ParameterError
 
 SPREAD = 1 / 10
@@ -219,6 +220,7 @@ def _as_number(domain: Domain, target: str, features: Sequence[str], about: Any)
     Stages treat a derived number, and a level, which is 0 or 1, as they treat a declared number. Guesses about a
     derived outcome are in its own units; shares of the levels tell the mean of one of them.
     """
+    require_bounds(domain, "A plan")
     entry = domain.entries[domain.target(target)]
     column = domain.columns[entry.column]
     if entry.column in domain.norm_columns:

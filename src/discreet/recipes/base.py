@@ -133,12 +133,32 @@ class AskEvent:
         return event.mechanism in self.mechanisms and (getattr(event, "declared", None) is not None) == self.declared
 
 
+@dataclass(frozen=True)
+class Encoding:
+    """No statistics: from here on rows are encoded by other bounds of their columns, which were found.
+
+    Parameters
+    ----------
+    domain : Domain
+        The bounds.
+    counted : tuple of str
+        The outcomes, or columns, that the first reading of the rows by these bounds counts.
+    unseen : tuple of str
+        The columns of which the search for bounds saw nothing.
+    """
+
+    domain: Domain
+    counted: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
+
+
 def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
     """Return the kinds of statistics in blocks, whatever their noise."""
     return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
 
 
-Question = Ask | AskStage | AskEvent
+Answered = Ask | AskStage | AskEvent
+Question = Answered | Encoding
 
 Steps = Generator[Question, Any, T]
 """Questions in turn; the generator returns the values that later steps, or solvers, need."""
@@ -166,11 +186,14 @@ class Facts:
         The promise.
     rows : int, optional
         The public number of rows.
+    left : float, optional
+        The mu that is left of the promise, where a search for bounds has spent some.
     """
 
     domain: Domain
     promise: Guarantee
     rows: int | None = None
+    left: float | None = None
 
     @property
     def neighbors(self) -> Neighbors:
@@ -179,8 +202,8 @@ class Facts:
 
     @cached_property
     def mu(self) -> float:
-        """The cost of all Gaussian releases together."""
-        return gdp.mu(epsilon=self.promise.epsilon, delta=self.promise.delta)
+        """The cost of all Gaussian releases together, less what a search for bounds has spent."""
+        return self.left if self.left is not None else gdp.mu(epsilon=self.promise.epsilon, delta=self.promise.delta)
 
     @property
     def counted_rows(self) -> int | None:
@@ -203,6 +226,8 @@ class Recipe:
     name: ClassVar[str]
     named: ClassVar[bool] = True
     """Whether certificates name the recipe and its options."""
+    search_share: ClassVar[float | None] = None
+    """The share of mu^2 for a search for bounds, where columns have none; by a public rule if it is None."""
     planned: ClassVar[bool] = False
     """Whether the noise of every question follows from public facts and options alone, whatever the answers are."""
 

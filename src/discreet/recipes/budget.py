@@ -19,6 +19,21 @@ MOMENTS: Mapping[str, float] = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 ONE_STAGE: Mapping[str, float] = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
 """Shares of the default in one stage: counts that narrow the outcome's bounds, and the moments."""
 
+# ---------------------------------------------------------------- bounds that are searched for
+
+SEARCH_SHARE, SEARCH_NEED = (0.02, 0.1), 240.0
+"""Share of the promise for the search: k (SEARCH_NEED/(n mu))^2 for k columns, between this minimum and maximum; the
+latter where the number of rows was not declared. Then a count of 3 % of the rows stands out from the noise."""
+
+SEARCH_STEPS = 2 / 3, 1 / 3
+"""Shares within it: counts by sign and power of two, and counts in equal parts."""
+
+SEARCH_ROWS = 0.1
+"""Share of the first of these steps for the number of rows, where it was not declared."""
+
+SEARCH_LEAST = 100.0
+"""Below this n mu/sqrt(k) a search is refused: a count of a quarter of the rows would be lost in noise."""
+
 # ---------------------------------------------------------------- stages of a linear model
 
 ROWS = 0.02

@@ -15,6 +15,7 @@ from discreet.recipes.glm import Glm
 from discreet.recipes.linear import Linear
 from discreet.recipes.moments import Counted, Fixed, MomentsOnce
 from discreet.recipes.outcomes import ManyOutcomes
+from discreet.recipes.search import BoundsAlone
 from discreet.recipes.wide import Wide
 
 Reader = Callable[[Facts, Sequence[Event], Mapping[str, Any]], Recipe | None]
@@ -82,6 +83,7 @@ METHODS: dict[str, tuple[Reader, ...]] = {
     "DPRidge": _LINEAR,
     "DPLasso": _LINEAR,
     "DPElasticNet": _LINEAR,
+    "bounds": (BoundsAlone.listed,),
     "AdaSSP": (moments("eigenvalue", "gram", "cross"),),
     "ConstSSP": (moments("gram", "cross"),),
     "SSP": (moments("gram", "cross"),),

@@ -29,7 +29,7 @@ from discreet.core.field_kinds import (
 from discreet.core.fields import ClosedFields, FieldKind, Fields, FileRecord, ref
 from discreet.core.files import differences, digest
 from discreet.domain import Domain
-from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
+from discreet.drivers.replay import Mismatch, Values, encodings, event_words, outline, replay
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, MissingPackageError, printable
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
@@ -40,13 +40,14 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
 from discreet.recipes.staged import Covariance
-from discreet.released.contradictions import contradictions, unpaid
+from discreet.released.contradictions import contradictions, unfound, unpaid
 
 Kind = TypeVar("Kind", bound=Event)
 
-VERSIONS = (1, 2, 3, 4, 5, 6)
+VERSIONS = (1, 2, 3, 4, 5, 6, 7)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
-functions of columns, 5 persons and weights, 6 rules of a release in stages by version."""
+functions of columns, 5 persons and weights, 6 rules of a release in stages by version, 7 bounds that were searched
+for."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Certificate(FileRecord):
         Where the release was paid for, if a ledger counts it.
     recipe : mapping, optional
         The name of the recipe of a release of statistics and its options; files of older versions have none.
+    searched : Domain, optional
+        The columns as they were declared, where a private search found the bounds of some.
     """
 
     guarantee: Guarantee
@@ -110,11 +113,19 @@ class Certificate(FileRecord):
     declared: Domain | None = None
     receipts: tuple[Receipt, ...] = ()
     recipe: Mapping[str, Any] | None = field(default=None, hash=False)
+    searched: Domain | None = None
 
     @property
     def facts(self) -> Facts:
         """The public facts that the recipe of the release starts from."""
-        return Facts(self.declared or self.domain, self.guarantee, self.rows)
+        return Facts(self.searched or self.declared or self.domain, self.guarantee, self.rows)
+
+    @property
+    def found(self) -> str:
+        """The bounds that a private search found, in words; "" where all were declared."""
+        names = () if self.searched is None else self.searched.searched
+        own = ", ".join(f"{name} {self.domain.columns[name].short()}" for name in names[:8])
+        return f"{own}{', ...' * (len(names) > 8)}: found by a private search" if names else ""
 
     @property
     def counted_rows(self) -> int | None:
@@ -170,12 +181,18 @@ class Certificate(FileRecord):
         wrong = {
             "cost of all stages": unspent(self.events, self.guarantee),
             "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
+            "bounds that were searched for": unfound(self.domain, self.searched, self.blocks),
         }
         findings += [Finding(what, False, why) for what, why in wrong.items() if why is not None]
         findings += [Finding(what, False, why) for what, why in contradictions(self)]
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
+
+    def encodings(self, values: Values) -> list[Domain]:
+        """Return the bounds by which rows were encoded for each event of a search for bounds; none without one."""
+        recipe = recipe_of(self.method, self.facts, self.events, self.recipe)
+        return [] if recipe is None else encodings(recipe, self.events, values)
 
     def mismatch(self, values: Values | None = None) -> Mismatch | None:
         """Return the first difference between the listed events and the recipe, if there is one."""
@@ -227,6 +244,9 @@ class Certificate(FileRecord):
         declared=maybe(record(Domain))(
             "The bounds as declared, where those of the outcome were narrowed.", absent=None, old=True
         ),
+        searched=maybe(record(Domain))(
+            "The columns as declared, where a private search found the bounds of some.", absent=None, since=7
+        ),
         events=EVENTS("Everything that was released, in order."),
         software=TEXT("Program and version."),
         recipe=_RECIPE(
@@ -268,7 +288,8 @@ class Certificate(FileRecord):
         """Whether events and declared bounds are about the columns of the domain; unknown ones raise a KeyError."""
         for event in self.events:
             event.check_columns(self.domain)
-        return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
+        others = (own for own in (self.declared, self.searched) if own is not None)
+        return all(list(own.columns) == list(self.domain.columns) for own in others)
 
     def words(self) -> str:
         """Return the certificate in plain words, a statement a paragraph."""
@@ -301,6 +322,13 @@ class Certificate(FileRecord):
         return facts + [_COUNTED.format(r=receipt) for receipt in self.receipts]
 
     def _narrowed(self) -> list[str]:
+        if self.searched is not None:
+            return [
+                f"Bounds of {name!r}: {self.searched.columns[name].short()} was declared, and a private search found "
+                f"{self.domain.columns[name].short()}, by the noisy counts listed above. Values outside were moved to "
+                "the nearest bound."
+                for name in self.searched.searched
+            ]
         if self.declared is None:
             return []
         return [

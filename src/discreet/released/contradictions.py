@@ -10,6 +10,7 @@ from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
 from discreet.privacy.events.gaussian import Block
 from discreet.recipes.methods import PUBLISHED
+from discreet.statistics.searching import MAGNITUDES, PARTS
 
 if TYPE_CHECKING:
     from discreet.released.certificate import Certificate
@@ -79,4 +80,22 @@ def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> 
     rest = declared.with_columns(domain.columns)
     if rest != domain or not all(domain.columns[name].is_narrowed(declared.columns[name]) for name in changed):
         return "they are not inside those that were declared"
+    return None
+
+
+def unfound(domain: Domain, searched: Domain | None, blocks: Sequence[Block]) -> str | None:
+    """Return the reason that listed counts cannot have found the domain's bounds, if they cannot."""
+    if domain.searched:
+        return f"{', '.join(map(repr, domain.searched))}: bounds are neither declared nor found"
+    if searched is None:
+        return None
+    counted = [
+        {name for block in blocks if block.kind is kind for name in block.columns} for kind in (MAGNITUDES, PARTS)
+    ]
+    if free := [name for name in searched.searched if not all(name in own for own in counted)]:
+        return f"{', '.join(map(repr, free))}: no noisy counts are listed that could have found them"
+    changed = {name for name, column in domain.columns.items() if searched.columns[name] != column}
+    found = all(searched.columns[name].admits(domain.columns[name]) for name in changed)
+    if changed != set(searched.searched) or not found or searched.with_columns(domain.columns) != domain:
+        return "they are not those of the columns that were searched, or change what was declared"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -23,11 +23,12 @@ from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import VALUES, GridValues, ReleasedStage, statistic
-from discreet.recipes.base import Spending
+from discreet.recipes.base import Spending, Steps
 from discreet.recipes.geometry import StageGeometry
 from discreet.recipes.glm import Glm, Scored
 from discreet.recipes.linear import Linear
-from discreet.recipes.wide import Wide
+from discreet.recipes.search import after_search, whole
+from discreet.recipes.wide import Wide, WideModel
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
 from discreet.solve.equations import NormalEquations
@@ -163,7 +164,8 @@ class ReleasedMoments:
         told = [(block.kind.counted, block.kind.rows_told(block, array)) for block, array in self.arrays.items()]
         for counted in (False, True):  # counts have the noise of all bins
             if found := [own for kind, own in told if own is not None and kind == counted]:
-                return max(found[0][0], 1.0), found[0][1]
+                rows, sd = min(found, key=lambda own: own[1])
+                return max(rows, 1.0), sd
         gram = self.value("gram")
         names = next(block.rows for block in self.blocks if block.statistic == "gram")
         return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0), None
@@ -273,7 +275,8 @@ class ReleasedMoments:
         if recipe is None:
             raise NotReleasedError("This release follows rules that this version of discreet does not know.")
         recipe = recipe.outlined(self.certificate.events)
-        return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
+        steps = after_search(recipe.facts, lambda own: replace(recipe, facts=own).start(Spending(own)))
+        return begun(steps, self.certificate.events, self.values).geometry
 
     @cached_property
     def theta(self) -> Floats:
@@ -283,7 +286,8 @@ class ReleasedMoments:
         recipe = Wide.listed(self.certificate.facts, self.certificate.events, {})
         if recipe is None:
             raise NotReleasedError("This model was not released by steps.")
-        return begun(recipe.steps(), self.certificate.events, self.values).theta
+        model: WideModel = begun(whole(recipe), self.certificate.events, self.values)
+        return model.theta
 
     @cached_property
     def scored(self) -> Scored | None:
@@ -291,7 +295,8 @@ class ReleasedMoments:
         recipe = Glm.listed(self.certificate.facts, self.certificate.events, self.certificate.recipe or {})
         if recipe is None:
             return None
-        return begun(recipe.outlined(self.certificate.events).steps(), self.certificate.events, self.values)
+        steps: Steps[Scored] = whole(recipe.outlined(self.certificate.events))
+        return begun(steps, self.certificate.events, self.values)
 
     @property
     def mean_alone(self) -> bool:

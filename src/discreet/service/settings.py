@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.core.files import refuse_special
 from discreet.domain import Domain
+from discreet.domain.required import require_bounds
 from discreet.errors import FileFormatError, ParameterError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
@@ -141,7 +142,10 @@ class Settings(_Closed):
     @cached_property
     def domains(self) -> dict[str, Domain]:
         """Read the public facts of each table."""
-        return {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
+        found = {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
+        for name, domain in found.items():
+            require_bounds(domain, f"The service, for table {name!r},")
+        return found
 
 
 def secret(text: str) -> str:

@@ -162,6 +162,8 @@ class Statistic(ABC):
         Whether it is a symmetric matrix, released as its diagonal and its upper triangle.
     counted : bool
         Whether its values are counts of rows in bins.
+    parts, kept : int, slice
+        Of counts of an outcome, the number of equal parts of its range, and those that are released.
     exact : bool
         Whether it is a sum of integers over rows, so that no rounding error enters before the noise.
     signed : bool
@@ -176,6 +178,8 @@ class Statistic(ABC):
         Whether it is summed in a second pass over the rows, for half widths that were chosen after the first.
     of_slopes : bool
         Whether the vectors whose products a stage sums are made of u and the slopes of a model, not of residuals.
+    bounded : str
+        Why the losses of persons, and of rows that are replaced by a given one, are bounds; empty where they are exact.
     per_person : bool
         Whether it is a sum over persons, of the clipped sums of their rows.
     partner : str
@@ -192,6 +196,8 @@ class Statistic(ABC):
     stage_order: ClassVar[int] = 0
     symmetric: ClassVar[bool] = False
     counted: ClassVar[bool] = False
+    parts: ClassVar[int] = BINS
+    kept: ClassVar[slice] = slice(None)
     exact: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     of_design: ClassVar[bool] = False
@@ -199,6 +205,7 @@ class Statistic(ABC):
     first_reading: ClassVar[bool] = False
     second_reading: ClassVar[bool] = False
     of_slopes: ClassVar[bool] = False
+    bounded: ClassVar[str] = ""
     per_person: ClassVar[bool] = False
     partner: ClassVar[str] = ""
     format_version: ClassVar[int] = 3

@@ -42,6 +42,7 @@ from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
 from discreet.domain.kinds.base import Column
 from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import Numeric
+from discreet.domain.kinds.searched import LEAST, MOST, Searched
 from discreet.domain.sketch import SketchCoordinates
 from discreet.domain.value_types import TEXT
 from discreet.domain.values import read_column
@@ -68,7 +69,8 @@ class PushdownSource(Remote):
 
     def __init__(self, transaction: Snapshot, domain: Domain) -> None:
         _refuse_derived(domain)
-        unknown = [name for name, column in domain.columns.items() if type(column) not in (Numeric, Categorical)]
+        kinds = Numeric, Searched, Categorical
+        unknown = [name for name, column in domain.columns.items() if type(column) not in kinds]
         if unknown:
             raise ParameterError(
                 f"With pushdown the database sums up numbers, dates and categories, and {unknown[0]!r} is another kind "
@@ -265,6 +267,7 @@ def _encoded(transaction: Snapshot, domain: Domain) -> str:
     rows = with_columns(rows, [f"{int(ONE)}::bigint AS z0", *raw], keep=False)
     made = DerivedNumbers(inputs)
     found = {name: made.add(column) if column.factors else inputs[name] for name, column in numbers.items()}
+    found |= {name: _searched(inputs[name], column) for name, column in numbers.items() if isinstance(column, Searched)}
     rows = with_columns(made.rows(rows), [f"{own} AS x{_place(domain, name)}" for name, own in found.items()])
     levels = [
         f"(k{_place(domain, name)} = {k})::int::bigint * {int(ONE)} AS z{place}"
@@ -282,6 +285,14 @@ def _encoded(transaction: Snapshot, domain: Domain) -> str:
         inside = f"{' + '.join(f'q{i} * q{i}' for i in ball)} <= {domain.ball_lattice}"
         rows = with_columns(rows, [f"CASE WHEN {inside} THEN q{i} ELSE 0 END AS z{i}" for i in ball])
     return with_columns(rows, [f"round(y{i})::bigint AS z{i}" for i in plain])
+
+
+def _searched(x: str, column: Searched) -> str:
+    """Return SQL for the cell of a number without bounds: the number of powers of two up to its size, with its sign."""
+    x = x if column.low == -math.inf else f"greatest({x}, {float8(column.low)})"
+    x = x if column.high == math.inf else f"least({x}, {float8(column.high)})"
+    size, powers = f"({x} - {float8(column.origin)})", ", ".join(float8(2.0**e) for e in range(LEAST + 1, MOST + 1))
+    return f"sign({size}) * (width_bucket(abs({size}), ARRAY[{powers}]) + 1)"
 
 
 def _place(domain: Domain, name: str) -> int:

@@ -16,6 +16,7 @@ from discreet.data.sources.base import Source, check_lengths, spans
 from discreet.data.sources.tensors import as_array, is_tensor
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.required import require_bounds
 from discreet.domain.value_types import floats
 from discreet.domain.values import FAILURES
 from discreet.errors import DataError, DataTypeError
@@ -34,6 +35,8 @@ class ArraySource(Source):
         self._blocks = [X] if y is None else [X, y]
         self.total = check_lengths(len(block) for block in self._blocks)
         self.on_device = on_device(X)
+        if self.on_device:
+            require_bounds(domain, "An array on a device")
         if not domain.unit.plain:
             raise DataError(
                 "The domain declares person= or weights=, which arrays do not have: give fit(X, y, sample_weight=, "

@@ -26,7 +26,8 @@ Bounds = tuple[float, float]
 
 HOW = (
     "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
-    "Take them from what is known of the subject, never from the data."
+    "Take them from what is known of the subject, never from the data; where nobody knows them, 'number' or 'date' "
+    "has them searched for, privately."
 )
 
 
@@ -85,6 +86,9 @@ class Column(Readable):
 
     date: bool  # whether values are days since 1970
     factors: tuple[Factor, ...]  # whose product a derived column is; none for a declared column
+    searched: ClassVar[bool] = False
+    """Whether bounds are not declared, and are to be searched for."""
+
     FIELDS: ClassVar[Fields]
     """The fields of a declared column in files."""
 
@@ -124,6 +128,10 @@ class Column(Readable):
 
     def is_narrowed(self, declared: Column) -> bool:
         """Whether bounds lie inside the declared ones, and nothing else differs."""
+        return False
+
+    def admits(self, column: Column) -> bool:
+        """Whether a column is this one with bounds that a private search may have found."""
         return False
 
     def parts(self, name: str) -> tuple[Factor, ...]:

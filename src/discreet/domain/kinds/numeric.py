@@ -24,7 +24,11 @@ LARGEST = 2.0**960
 
 _EPOCH = dt.date(1970, 1, 1)
 _FAR = 1e9
-_BOUND = defined(
+
+DAYS = -719_162.0, 2_932_896.0
+"""The first and the last day that a date can be, since 1970-01-01."""
+
+BOUND = defined(
     "bound",
     FieldKind({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}]}),
     "A number; for dates as 1990-12-31, mapped as days since 1970-01-01.",
@@ -52,8 +56,8 @@ class Numeric(Column):
         "A number or a date. Values outside of the bounds were moved to the nearest. A release is about (x - c)/h: "
         "c = (low + high)/2 and h = (high - low)/2; without an intercept c = 0 and h = max(|low|, |high|); of "
         "norm_columns, which may have no bounds, c = 0 and h = data_norm.",
-        low=_BOUND(absent=-math.inf),
-        high=_BOUND(absent=math.inf),
+        low=BOUND(absent=-math.inf),
+        high=BOUND(absent=math.inf),
         unit=TEXT("The unit of the values.", absent=None),
     )
     keys = frozenset(FIELDS.rows)
@@ -78,8 +82,8 @@ class Numeric(Column):
         if isinstance(spec, Mapping):
             if "low" not in spec or "high" not in spec:
                 raise DomainError(f"Column {name!r}: bounds are missing. {HOW}")
-            return _bounded(name, spec["low"], spec["high"], spec.get("unit"))
-        return _bounded(name, spec[0], spec[1], None) if isinstance(spec, tuple) and len(spec) == 2 else None
+            return bounded(name, spec["low"], spec["high"], spec.get("unit"))
+        return bounded(name, spec[0], spec[1], None) if isinstance(spec, tuple) and len(spec) == 2 else None
 
     def check(self, name: str, *, in_ball: bool = False) -> None:
         """Refuse bounds that are not numbers, infinite, inverted, or beyond what float64 can centre and scale."""
@@ -230,7 +234,8 @@ class Numeric(Column):
             yield f"{name} = {self.shown(x, shown)}", np.array([x])
 
 
-def _bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
+def bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
+    """Parse a pair of bounds: numbers, or dates."""
     dates = (str, dt.date)
     try:
         if isinstance(low, dates) and isinstance(high, dates):
@@ -241,7 +246,7 @@ def _bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
 
 
 def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Numeric:
-    column = _bounded(name, answers["low"], answers["high"], answers.get("unit") or None)
+    column = bounded(name, answers["low"], answers["high"], answers.get("unit") or None)
     column.check(name)
     return column
 
@@ -282,7 +287,7 @@ def to_days(value: Any) -> float:
 
 def _is_day(days: float) -> bool:
     """Whether a number of days since 1970-01-01 is a date in the years 1 to 9999."""
-    return -719_162 <= days < 2_932_897
+    return DAYS[0] <= days < DAYS[1] + 1
 
 
 def from_days(days: float) -> str:

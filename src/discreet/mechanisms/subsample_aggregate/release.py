@@ -18,6 +18,7 @@ from discreet.core.rounding import down
 from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
 from discreet.data.reading import Table, as_progress
+from discreet.domain.required import require_bounds
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.once import Drawn, once
@@ -39,6 +40,7 @@ def release_aggregate(table: Table, event: AggregateEvent, session: Session) -> 
 
     Threads draw blocks in any order, so seeded simulations use one thread only.
     """
+    require_bounds(table.domain, "SubsampleAggregate")
     table = table.checked()
     check_rows(table.left)
     jobs = 1 if session.simulation else table.n_jobs

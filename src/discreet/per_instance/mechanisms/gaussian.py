@@ -118,7 +118,7 @@ def _exchange(block: Block, facts: LossFacts, pair: Pair, everyone: float) -> Pa
         least = np.linalg.eigvalsh(A)[0]
         return np.asarray((np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2) / block.sd**2
 
-    return Part(block.name, cost, everyone, column=column)
+    return Part(block.name, cost, everyone, block.kind.bounded, column=column)
 
 
 def _worst_parts(event: GaussianEvent, facts: LossFacts) -> list[Part]:

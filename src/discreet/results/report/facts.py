@@ -157,14 +157,15 @@ def bounds(column: Column) -> str:
 def columns(results: Fitted) -> list[tuple[str, ...]]:
     """One row a declared column: name, role, declared bounds, bounds as used."""
     certificate = results.certificate
-    declared = certificate.declared or certificate.domain
+    declared = certificate.searched or certificate.declared or certificate.domain
     outcome = column_of(certificate.domain, results.target)
     in_model = features(results)
     rows: list[tuple[str, ...]] = []
     for name, column in declared.columns.items():
         role = "outcome" if name == outcome else "feature" if name in in_model else "released, not in this model"
         used = certificate.domain.columns[name]
-        narrowed = "as declared" if used == column else f"narrowed to {bounds(used)} by private counts"
+        how = "found:" if column.searched else "narrowed to"
+        narrowed = "as declared" if used == column else f"{how} {bounds(used)} by private counts"
         rows.append((name, role, bounds(column), narrowed))
     return rows
 
