@@ -75,6 +75,7 @@ CHANGED = {
     "several_shares": (0.1, 0.2, 0.3, 0.4),
     "several_stage": {"counts": 0.1, "gram": 0.4, "cross": 0.45, "squares": 0.05},
     "scout": (0.4, 0.5),
+    "scout_of_two": (0.4, 0.5),
     "edges": tuple(0.8 * 2.0 ** (k / 4) for k in range(25)),
     "norms": 0.04,
     "beyond": 600.0,
@@ -98,6 +99,7 @@ def test_every_constant_is_tried():
 @pytest.mark.parametrize("name", [name for name in CHANGED if name not in ("doubt", "most_clipped")])
 def test_a_release_by_another_constant_is_found(name, monkeypatch):
     table_of = {"n": 600, "epsilon": 1.0} if name.startswith("several_") else {}
+    table_of = {"stages": 2} if name == "scout_of_two" else table_of
     assert mismatch(fitted(RARE, 0, **table_of).release_) is None
     with monkeypatch.context() as patch:
         patch.setitem(table.RULES, NEWEST, replace(RULES[NEWEST], **{name: CHANGED[name]}))

@@ -117,7 +117,8 @@ def test_the_radius_of_the_stages_before_grows_with_the_table(stages):
     for n, epsilon, expected in ((300, 0.1, 0.25), (20_000, 1.0, None), (20_000, 400.0, 8.0)):
         released = fitted(table(n), stages, random_state=0, epsilon=epsilon).release_
         course, one = released.geometry, released.stages[0]
-        reach = 0.4 * (course.rows * one.event.mu / 6**1.5) ** 0.4
+        n_mu = course.rows * one.event.mu / 6**1.5
+        reach = math.sqrt(0.05 * n_mu) if stages == 2 else 0.4 * n_mu**0.4
         assert one.event.coordinates.radius == pytest.approx((expected or reach) * typical(course, []))
         assert expected or 0.25 < reach < 8
         first = fitted(table(n), stages, random_state=0, epsilon=epsilon, rules=1).release_

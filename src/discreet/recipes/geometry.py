@@ -146,7 +146,7 @@ class StageGeometry:
         """
         axes, left = self._axes(done), count - len(done)
         typical, final = self._typical(axes), left == 1 and count >= 3 and self.many
-        reach = self._reach(norms, mu, axes.P.shape[1], last=left == 1)
+        reach = self._reach(norms, mu, axes.P.shape[1], left, count)
         weight, least = min(1.0, reach), self.rules.narrowest
         widths = [_final_widths(own, weight, least) if final else _widths(own, weight) for own in self.locations]
         counted = left == 2 and count >= 3 and not self.rules.norms
@@ -166,14 +166,14 @@ class StageGeometry:
         """Return the typical row norm along some axes."""
         return math.sqrt(max(axes.known + self.constant, 1.0))
 
-    def _reach(self, norms: ReleasedStage | None, mu: float, q: int, *, last: bool) -> float:
+    def _reach(self, norms: ReleasedStage | None, mu: float, q: int, left: int, count: int) -> float:
         """Return the radius in units of the typical row norm; that of the last stage by counts of row norms, if any."""
         n_mu = self.rows * mu / self.most
         if norms is not None:
             return far_reach(norms, self.rows, mu / self.most, self.rules)
-        if last:
+        if left == 1:
             return max(SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
-        factor, power = self.rules.scout
+        factor, power = self.rules.scout if count > 2 else self.rules.scout_of_two
         return min(max(SPHERE, factor * math.pow(n_mu / q**1.5, power)), _SCOUT_REACH)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:

@@ -35,8 +35,9 @@ class Rules:
     """Shares of the statistics of each of them."""
 
     scout: tuple[float, float]
-    """Radius of the stages before the last: a (n mu/q^1.5)^p for these a and p, from `SPHERE` to 8. It grows, so that
-    whitening approaches the second moments."""
+    scout_of_two: tuple[float, float]
+    """Radius of the stages before the last, and of the first of two: a (n mu/q^1.5)^p for these a and p, from `SPHERE`
+    to 8. It grows, so that whitening approaches the second moments."""
 
     edges: tuple[float, ...]
     """Edges of the bins in which row norms are counted before the last of three or more stages."""
@@ -81,6 +82,7 @@ _RULES = {
         several_shares=budget.STAGES[3],
         several_stage=budget.STAGE,
         scout=(0.0, 0.5),
+        scout_of_two=(0.0, 0.5),
         edges=tuple(2.0 ** (k / 4) for k in range(17)),
         norms=0.0,
         beyond=20.0,
@@ -101,6 +103,7 @@ _RULES = {
         several_shares=budget.STAGES[3],
         several_stage=budget.STAGE,
         scout=(math.sqrt(0.05), 0.5),
+        scout_of_two=(math.sqrt(0.05), 0.5),
         edges=tuple(0.7 * 2.0 ** (k / 4) for k in (*range(10), *range(10, 39, 2))),
         norms=0.03,
         beyond=10.0,
