@@ -13,7 +13,7 @@ from discreet.core.checks import neighbors as relation
 from discreet.core.files import Document, atomic_write
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.ledger import Ledger, audit, picture
+from discreet.ledger import Ledger, audit, copies, picture
 from discreet.ledger.accounts import Account
 from discreet.ledger.charging import ACCOUNT
 from discreet.ledger.storage import Memory
@@ -29,6 +29,10 @@ app = typer.Typer(
 AccountName = Annotated[
     str | None,
     typer.Option("--account", envvar=ACCOUNT, help="A population, or a table of one: clinic, clinic/visits."),
+]
+
+Seen = Annotated[
+    list[Path] | None, typer.Option("--witness", help="An exported head or ledger, or a release; may be repeated.")
 ]
 
 
@@ -128,12 +132,48 @@ def export(
     console.say(f"Written: {path}, up to entry {last.number}. Keep it where nobody who writes the ledger can reach it.")
 
 
+@app.command("backup", epilog="Example: discreet ledger backup people.ledger --out people.backup")
+def backup(
+    place: LedgerPlace,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new file, from which the ledger can be restored.")],
+) -> None:
+    """Copy a ledger, which may be in use, to a file, and check every entry of it. Nothing is charged to a backup."""
+    last = copies.backup(place, out)
+    console.say(f"Written: {out}, up to entry {last.number}, hash {last.hash}.")
+    console.say(f"What is charged from now on is not in it. To restore it: discreet ledger restore {out} PLACE")
+
+
+@app.command("restore", epilog="Example: discreet ledger restore people.backup people.ledger --witness paper.json")
+def restore(
+    copy: Annotated[Path, typer.Argument(metavar="COPY", help="A backup, or another copy of a ledger's file.")],
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="A new file, or the address of a new database.")],
+    witness: Seen = None,
+) -> None:
+    """Make a ledger of a copy, unless the copy is damaged or lacks what a witness has seen.
+
+    The head that a lost ledger left beside its file, as people.ledger-head, is a witness: leave it there. Without one
+    it is not known whether the copy is the newest, and what was spent since can be spent again.
+    """
+    seen = [one for path in witness or [] for one in _witnesses(path)]
+    last = copies.restore(copy, place, seen)
+    console.say(f"Restored: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
+
+
+@app.command("migrate", epilog="Example: discreet ledger migrate people.ledger")
+def migrate(place: LedgerPlace, witness: Seen = None) -> None:
+    """Bring a ledger of an older discreet to the format of this one, once. Stop all programs that use it first."""
+    last = copies.migrate(place, [one for path in witness or [] for one in _witnesses(path)])
+    if last is None:
+        console.say(f"{Ledger(place).name} has the current format already.")
+        return
+    console.say(f"Migrated: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
+    console.say("Programs of an older discreet can no longer use it.")
+
+
 @app.command("verify", epilog="Example: discreet ledger verify people.ledger --witness people.head.json")
 def verify(
     place: LedgerPlace,
-    witness: Annotated[
-        list[Path] | None, typer.Option("--witness", help="An exported head or ledger, or a release; may be repeated.")
-    ] = None,
+    witness: Seen = None,
     json: Json = False,
 ) -> None:
     """Play all entries again: nothing may be changed, left out or overspent. Exit code 1: it is."""
