@@ -44,6 +44,8 @@ T = TypeVar("T")
 WHO = "DISCREET_WHO"
 """The environment variable that names who releases; by default the user of the computer."""
 
+UNFINISHED = "The ledger was never finished: it has no first entry. Delete it, and make it again."
+
 TRIES = 8
 """The number of attempts at a transaction whose outcome is unknown."""
 
@@ -257,6 +259,13 @@ class Ledger:
         """All entries, one after another, the oldest first; raise an error if one is damaged."""
         return (sound(entry, index) for entry, index in self.storage.scan())
 
+    def head(self) -> LedgerEntry:
+        """The newest entry."""
+        last = self.read(lambda t: t.last())
+        if last is None:
+            raise LedgerError(UNFINISHED)
+        return last
+
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in a transaction; it is repeated if the outcome is unknown, so it must be idempotent."""
         for _ in range(TRIES):
@@ -416,7 +425,7 @@ def _user() -> str:
 def _append(t: Transaction, facts: dict[str, Any]) -> LedgerEntry:
     last = t.last()
     if last is None and facts["kind"] != "ledger":
-        raise LedgerError("The ledger was never finished: it has no first entry. Delete it, and make it again.")
+        raise LedgerError(UNFINISHED)
     entry = LedgerEntry.after(last, facts)
     t.append(entry)
     return entry

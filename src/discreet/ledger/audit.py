@@ -7,8 +7,7 @@ witness kept elsewhere: an exported head, or any release, whose certificate name
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -225,10 +224,14 @@ def undercounted(entries: Iterable[LedgerEntry]) -> list[str]:
     return list(found.values())
 
 
-def clock_notes(entries: Iterable[LedgerEntry]) -> list[str]:
-    """List entries before which the clock went back; this is no flaw, because nothing depends on the clock."""
-    pairs = itertools.pairwise(entries)
-    return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
+def watched(entries: Iterable[LedgerEntry], notes: list[str]) -> Iterator[LedgerEntry]:
+    """Entries as they are; and a note where the clock went back, which is no flaw, because nothing depends on it."""
+    last = ""
+    for entry in entries:
+        if entry.facts["when"] < last:
+            notes.append(f"The clock went back before entry {entry.number}.")
+        last = entry.facts["when"]
+        yield entry
 
 
 def unsettled(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
@@ -244,7 +247,7 @@ def unsettled(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
 
 def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> LedgerEntry:
     """Write all entries, or only the number and hash of the last one, to a document; return the last entry."""
-    entries = ledger.entries()
+    entries = [ledger.head()] if head_only else ledger.entries()
     head = entries[-1]
     held = SimpleNamespace(**head.facts | {"hash": head.hash, "entries": entries})
     write_document(path, (LEDGER_HEAD if head_only else LEDGER).body(held, FORMAT))
