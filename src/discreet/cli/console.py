@@ -284,6 +284,8 @@ def _explain(error: BaseException) -> int:
         return int(error.exit_code)
     if os.environ.get("DISCREET_DEBUG"):
         raise error
+    if isinstance(error, ImportError):  # which quotes no data
+        return _fail(f"A package that is needed cannot be imported: {error}", code=2)
     return _fail(
         f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
         "the curator can see them with DISCREET_DEBUG=1.",
