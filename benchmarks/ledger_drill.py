@@ -1,7 +1,7 @@
 """A custodian's bad day, rehearsed: load, kill -9 at random, the disk is lost, restore from a backup, continue.
 
-    python -m benchmarks.ledger_drill --rounds 40            a SQLite file
-    python -m benchmarks.ledger_drill --rounds 40 --postgres a PostgreSQL server of its own
+    python -m benchmarks.ledger_drill --rounds 40                          a SQLite file
+    python -m benchmarks.ledger_drill --rounds 40 --held 8000 --postgres   a PostgreSQL server of its own
 
 In each round four processes draw as fast as they can, and each writes what it was told to a file of its own before it
 goes on: an acknowledged charge. They are killed at a random moment, some of them in the middle of a write. Then
@@ -12,7 +12,7 @@ goes on: an acknowledged charge. They are killed at a random moment, some of the
       and the new one restored;
     * the processes go on with what was restored.
 
-The account holds fewer releases than are asked for in all, so at the end it is spent to the last one. A PostgreSQL
+At the end the account is spent to the last release that it holds. A PostgreSQL
 database has neither a file to copy nor a head: there the newest acknowledged charge is the witness.
 """
 
@@ -41,8 +41,6 @@ from discreet.privacy.budget_parts import Cost
 PROCESSES = 4
 COST = Cost(2.0**-12, 0.0)
 WHAT: dict[str, Any] = {"method": "x", "columns": [], "formula": None}
-HELD = 2000
-"""The number of releases that the account holds."""
 
 
 def drawing(place: str, told: str) -> None:
@@ -72,12 +70,11 @@ def acknowledged(folder: Path) -> dict[int, str]:
 class Drill:
     """One drill: its place, and what came of its rounds."""
 
-    def __init__(self, folder: Path, address: str | None, seed: int) -> None:
-        self.folder, self.address, self.rng = folder, address, random.Random(seed)
+    def __init__(self, folder: Path, address: str | None, held: int, seed: int) -> None:
+        self.folder, self.address, self.held, self.rng = folder, address, held, random.Random(seed)
         self.place = str(folder / "people.ledger") if address is None else postgres.schema(address, "round0")
-        Ledger.create(self.place).open(
-            "clinic", epsilon=HELD * COST.epsilon, delta=1e-6, others=(HELD * COST.epsilon, 0)
-        )
+        whole = held * COST.epsilon
+        Ledger.create(self.place).open("clinic", epsilon=whole, delta=1e-6, others=(whole, 0))
         self.older: Path | None = None
         self.wrong: list[str] = []
         self.counts = dict.fromkeys(("acknowledged", "killed", "refused", "restored"), 0)
@@ -154,20 +151,20 @@ class Drill:
         account = ledger.account("clinic")
         self.counts["acknowledged"] = len(told)
         return self.counts | {
-            "held": HELD,
+            "held": self.held,
             "paid": account.releases(),
-            "spent exactly": bool(account.balance().spent.epsilon == HELD * COST.epsilon),
+            "spent exactly": bool(account.balance().spent.epsilon == self.held * COST.epsilon),
             "flaws": [flaw for flaw in flaws(ledger) if "fsync" not in flaw],
             "wrong": self.wrong,
         }
 
 
-def drill(rounds: int, *, server: bool = False, seed: int = 0) -> dict[str, Any]:
+def drill(rounds: int, *, held: int = 2000, server: bool = False, seed: int = 0) -> dict[str, Any]:
     """Rehearse it so often, and tell what came of it."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         address = stack.enter_context(postgres.server(durable=True)) if server else None
-        one, began = Drill(folder, address, seed), time.monotonic()
+        one, began = Drill(folder, address, held, seed), time.monotonic()
         for number in range(rounds):
             one.round(number)
         return {"rounds": rounds} | one.finish() | {"seconds": round(time.monotonic() - began)}
@@ -177,10 +174,11 @@ def main() -> None:
     """Print what came of the drill."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--held", type=int, default=2000, help="the number of releases that the account holds")
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    print(json.dumps(drill(given.rounds, server=given.postgres, seed=given.seed), indent=1))
+    print(json.dumps(drill(given.rounds, held=given.held, server=given.postgres, seed=given.seed), indent=1))
 
 
 if __name__ == "__main__":
