@@ -8,20 +8,25 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import flaws
-from discreet.privacy.budget_parts import Cost
+
+try:
+    from discreet.privacy.budget_parts import Cost
+except ImportError:  # its name in 0.2.0
+    from discreet.privacy.pots import Cost
 
 COST = Cost(0.03125, 0.0)
 WHAT = {"method": "x", "columns": [], "formula": None}
 PAY = """
 import sys
 from discreet.ledger import Ledger
-from discreet.privacy.budget_parts import Cost
+from test_lost_log import Cost
 account = Ledger(sys.argv[1]).account("clinic")
 for number in range(60):
     paid = account.reserve(Cost(0.03125, 0.0), "add-remove", {"method": "x", "columns": [], "formula": None})
@@ -46,7 +51,8 @@ def pay(place):
 
 def test_the_main_file_alone_has_all_that_a_killed_process_paid_for(tmp_path):
     place = made(tmp_path)
-    process = subprocess.Popen([sys.executable, "-c", PAY, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", PAY, place]
+    process = subprocess.Popen(command, cwd=Path(__file__).parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"paid\n"
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()

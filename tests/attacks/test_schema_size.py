@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from discreet import Domain
-from discreet.domain.schema import PARTS
 from discreet.errors import FileFormatError
 
+PARTS = 20
 READ = """
 import resource, sys
 from discreet import Domain
