@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 
 MINUTES ?= 30
 
+# LOCKED=1 takes the very packages that distribution/ci.lock names, as .ci/run does.
+LOCKED ?=
+
 .PHONY: demo test test-more test-oldest test-newest soak check docs bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
@@ -46,8 +49,8 @@ reproduce: $(READY)
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-# The wheel and the source archive, the same bytes twice, and a bill of materials of what they need, in dist/.
-.PHONY: dist sbom man schemas
+# The wheel and the source archive, the same bytes twice, and a bill of materials of what they need, with licences, in dist/.
+.PHONY: dist sbom man schemas lock
 dist sbom: $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[dist]"
 	$(BIN)/python -m distribution
@@ -58,11 +61,17 @@ man: $(READY)
 schemas: $(READY)
 	$(BIN)/python -m distribution.schemas
 
+# New versions in the lock file of CI: make lock UPGRADE=--upgrade
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[dist]"
+	$(BIN)/python -m distribution.lock $(UPGRADE)
+
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'discreet needs Python 3.11 or newer: make PYTHON=python3.12')"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --require-hashes --requirement distribution/ci.lock)
+	$(BIN)/python -m pip install --quiet $(if $(LOCKED),--no-deps --no-build-isolation) --editable ".[dev]"
 	touch $(READY)
 
 clean:

@@ -9,9 +9,12 @@ disk.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -67,23 +70,29 @@ def added(place: str) -> float:
     return statistics.median(one for one, _ in pairs) - statistics.median(other for _, other in pairs)
 
 
-def fill(ledger: Ledger) -> None:
+def fill(ledger: Ledger, entries: int = ENTRIES, names: Sequence[str] = ("clinic",)) -> None:
     """Add entries by the protocol itself, many to a transaction."""
-    account = ledger.account("clinic")
+    accounts = itertools.cycle([ledger.account(name, purpose="a study") for name in names])
     what = {"method": "moments", "columns": ["x", "y"], "formula": None}
     write = ledger.write
 
     def filling(t: object) -> None:
-        ledger.write = lambda work: work(t)  # type: ignore[method-assign,assignment]
-        try:
-            while t.last().number < ENTRIES:  # type: ignore[attr-defined]
-                paid = account.reserve(Cost(1e-4, 1e-6, mu=1e-4), "add-remove", what)
-                paid.draw()
-                paid.commit("0" * 64)
-        finally:
-            ledger.write = write  # type: ignore[method-assign]
+        inside = partial(_inside, t)
+        while t.last().number < entries - 1:  # type: ignore[attr-defined]
+            account = next(accounts)
+            account.ledger.write = inside  # type: ignore[method-assign]
+            paid = account.reserve(Cost(1e-4, 1e-6, mu=1e-4), "add-remove", what)
+            paid.draw()
+            paid.commit("0" * 64)
 
-    write(filling)
+    try:
+        write(filling)
+    finally:
+        ledger.write = write  # type: ignore[method-assign]
+
+
+def _inside(t: object, work: Callable[[object], object]) -> object:
+    return work(t)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Build everything that is published: ``make dist``, or ``python -m distribution``.
 
 The wheel and the source archive are built twice, the second time from the unpacked source archive, and must be the same
-bytes. The wheel is then installed in a fresh environment, which the bill of materials lists.
+bytes. The wheel is then installed in a fresh environment, which the bill of materials and
+the list of licences describe.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def main() -> None:
             raise SystemExit("The archives are not reproducible: two builds differ.")
         bill = given.out / f"discreet-{__version__}.cdx.json"
         archives.bill_of_materials(archives.install(wheel, Path(folder) / "environment"), bill)
-    for name, digest in (found | archives.digests([bill])).items():
+        licences = bill.with_name(f"discreet-{__version__}.licences.txt")
+        archives.licences(bill, licences)
+    for name, digest in (found | archives.digests([bill, licences])).items():
         print(digest, "", name)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -62,3 +64,27 @@ def bill_of_materials(python: Path, out: Path) -> None:
     given += ["--output-reproducible", "--of", "JSON", "-o", str(out)]
     command = [sys.executable, "-m", "cyclonedx_py", "environment", *given, str(python)]
     subprocess.run(command, check=True, capture_output=True)
+
+
+def licences(bill: Path, out: Path) -> None:
+    """The packages of a bill of materials with their licences, as text; an error where one has none."""
+    listed = {one["name"]: (one["version"], licence(one)) for one in json.loads(bill.read_text())["components"]}
+    if missing := [name for name, (_, words) in listed.items() if not words]:
+        raise SystemExit(f"No licence is known of: {', '.join(missing)}.")
+    lines = [f"{name} {version}: {words}" for name, (version, words) in sorted(listed.items())]
+    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def licence(component: dict[str, Any]) -> str:
+    """The licences of a component in a few words: expressions and identifiers, else the first line of a text.
+
+    Examples
+    --------
+    >>> licence({"licenses": [{"license": {"id": "MIT"}}, {"license": {"name": "License :: OSI :: BSD License"}}]})
+    'MIT; BSD License'
+    """
+    found = component.get("licenses", [])
+    words = [one.get("expression") or one["license"].get("id") or one["license"].get("name", "") for one in found]
+    return "; ".join(
+        dict.fromkeys(each.strip().split("\n")[0].split(" :: ")[-1][:80] for each in words if each.strip())
+    )

@@ -8,6 +8,7 @@ is charged or drawn.
 import contextlib
 import itertools
 import random
+import shutil
 import sqlite3
 from fractions import Fraction
 
@@ -159,6 +160,7 @@ def damaged(place, copy, rng):
         at = rng.randrange(len(content))
     content[at] ^= 1 << rng.randrange(8)
     copy.write_bytes(content)
+    shutil.copy(f"{place}-head", f"{copy}-head")
 
 
 def test_300_damages_of_the_file_give_a_right_balance_or_an_error_of_ours(tmp_path):

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from discreet import Budget
 from discreet.cli import app
 from discreet.errors import BudgetError, DiscreetWarning, FileFormatError, ParameterError
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, copies
 from discreet.ledger.audit import chain_flaws, flaws, undercounted
 from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage import Memory
@@ -212,6 +212,7 @@ def old(folder):
     with closing(sqlite3.connect(place)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(OLD.read_text(encoding="utf-8"))
+    copies.migrate(place)
     return place
 
 

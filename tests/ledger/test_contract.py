@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import Ledger
-from discreet.ledger.audit import chain_flaws, clock_notes, flaws, unsettled
+from discreet.ledger.audit import chain_flaws, flaws, unsettled, watched
 from discreet.ledger.entries import LedgerEntry
 from discreet.ledger.storage import Memory
 from discreet.privacy import gdp
@@ -279,7 +279,9 @@ def test_the_clock_decides_nothing(ledger, monkeypatch):
         "discreet.ledger.accounts.stamp", lambda who=None: {k: moment[k] for k in ("when", "who", "software")}
     )
     release(account)
-    assert [note.split()[-1].rstrip(".") for note in clock_notes(ledger.entries())] == ["4"]
+    notes = []
+    assert list(watched(ledger.entries(), notes)) == ledger.entries()
+    assert [note.split()[-1].rstrip(".") for note in notes] == ["4"]
     assert is_sound(ledger)
     assert account.releases() == 2
 

@@ -79,6 +79,33 @@ def test_a_file_is_not_blamed_for_the_accountant_that_is_not_installed(monkeypat
             read(tmp_path / "sgd.json")
 
 
+LOCKED = re.compile(
+    r"^([\w.-]+)==(\S+)(?: ; ([^\\]+))? \\\n((?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+
+
+def test_the_lock_file_names_all_that_ci_needs_by_version_and_hash():
+    requirements = pytest.importorskip("packaging.requirements")
+    text = (ROOT / "distribution" / "ci.lock").read_text(encoding="utf-8")
+    assert LOCKED.sub("", text) == ""
+    locked = {}
+    for name, version, *_ in LOCKED.findall(text):
+        locked.setdefault(name, []).append(version)
+    extras = PROJECT["optional-dependencies"]
+    asked, needed = ["dev", "dist"], list(PROJECT["dependencies"])
+    for name in asked:
+        for one in map(requirements.Requirement, extras[name]):
+            if one.name == "discreet":
+                asked += [extra for extra in sorted(one.extras) if extra not in asked]
+            else:
+                needed.append(str(one))
+    for one in map(requirements.Requirement, needed):
+        versions = locked.get(one.name)
+        assert versions, f"{one}: make lock"
+        assert all(version in one.specifier for version in versions), f"{one}: make lock"
+    assert "LOCKED=1" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
 # ---------------------------------------------------------------- the manual page
 
 
@@ -232,7 +259,19 @@ def test_the_bill_of_materials_lists_what_is_installed(installed, tmp_path):
     about = bill["metadata"]["component"]
     assert (bill["bomFormat"], about["name"], about["version"]) == ("CycloneDX", "discreet", discreet.__version__)
     listed = {component["name"].lower() for component in bill["components"]}
-    assert {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]} <= listed
+    needed = {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]}
+    assert needed <= listed
+    archives.licences(tmp_path / "one.json", tmp_path / "licences.txt")
+    told = dict(line.split(" ", 1) for line in (tmp_path / "licences.txt").read_text().splitlines())
+    assert needed <= {name.lower() for name in told}
+    assert all(re.fullmatch(r"\S+: \S.*", words) for words in told.values())
+
+
+def test_a_package_without_a_licence_stops_the_release(tmp_path):
+    bill = tmp_path / "bill.json"
+    bill.write_text(json.dumps({"components": [{"name": "rich", "version": "1", "licenses": []}]}))
+    with pytest.raises(SystemExit, match="No licence is known of: rich"):
+        archives.licences(bill, tmp_path / "out.txt")
 
 
 # ---------------------------------------------------------------- completion

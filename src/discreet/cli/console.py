@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from discreet.released.certificate import Certificate
     from discreet.results.summary import Summary
 
+
+LONG = 1000
+"""The number of rows beyond which a table is long."""
 
 WIDE = 10_000
 """The width of output that is no terminal: in a pipe or a file, lines are not wrapped and tables not divided."""
@@ -69,6 +72,15 @@ def print_json(body: Any) -> None:
     sys.stdout.write(as_json(body))
 
 
+def print_json_lines(items: Iterable[Any]) -> None:
+    """Print a JSON array of any length, each item on a line of its own, as they come."""
+    before = "[\n"
+    for item in items:
+        sys.stdout.write(before + json.dumps(item, allow_nan=False))
+        before = ",\n"
+    sys.stdout.write("[]\n" if before == "[\n" else "\n]\n")
+
+
 def plain(text: str) -> Text:
     """Make text without markup, escaped."""
     return Text(printable(text))
@@ -98,14 +110,27 @@ def table(
     numeric: Sequence[int] = (),
     whole: Sequence[int] = (0,),
 ) -> None:
-    """Print a plain table under its title; `numeric` columns are aligned to the right, `whole` ones never broken."""
+    """Print a plain table under its title; `numeric` columns are aligned to the right, `whole` ones never broken.
+
+    A long table has no frame, and its cells are never broken.
+    """
     say(title)
+    if len(rows) > LONG:
+        return _long(columns, rows, numeric)
     grid = Table(header_style="bold")
     for i, column in enumerate(columns):
         grid.add_column(plain(column), justify="right" if i in numeric else "left", overflow="fold", no_wrap=i in whole)
     for row in rows:
         grid.add_row(*map(plain, row))
     out.print(grid)
+
+
+def _long(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int]) -> None:
+    widths = [max(len(columns[i]), *(len(printable(row[i])) for row in rows)) for i in range(len(columns))]
+    sides = [">" if i in numeric else "<" for i in range(len(columns))]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    for row in (columns, *rows):
+        sys.stdout.write(form.format(*map(printable, row)).rstrip() + "\n")
 
 
 def summary(read: Summary) -> None:
@@ -259,6 +284,8 @@ def _explain(error: BaseException) -> int:
         return int(error.exit_code)
     if os.environ.get("DISCREET_DEBUG"):
         raise error
+    if isinstance(error, ImportError):  # which quotes no data
+        return _fail(f"A package that is needed cannot be imported: {error}", code=2)
     return _fail(
         f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
         "the curator can see them with DISCREET_DEBUG=1.",

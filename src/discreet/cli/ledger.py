@@ -13,15 +13,13 @@ from discreet.core.checks import neighbors as relation
 from discreet.core.files import Document, atomic_write
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.ledger import Ledger, audit, picture
+from discreet.ledger import Ledger, audit, copies, picture
 from discreet.ledger.accounts import Account
 from discreet.ledger.charging import ACCOUNT
 from discreet.ledger.storage import Memory
 from discreet.ledger.storage.base import NoLedgerError
-from discreet.planning import plan as make_plan
 from discreet.privacy import gdp
 from discreet.privacy.budget_parts import Balance
-from discreet.results.saved import load_certificate
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Count what is spent on the people of a table, over all releases."
@@ -29,6 +27,10 @@ app = typer.Typer(
 AccountName = Annotated[
     str | None,
     typer.Option("--account", envvar=ACCOUNT, help="A population, or a table of one: clinic, clinic/visits."),
+]
+
+Seen = Annotated[
+    list[Path] | None, typer.Option("--witness", help="An exported head or ledger, or a release; may be repeated.")
 ]
 
 
@@ -78,19 +80,20 @@ def show(
     """Tell what was spent over time, and what is left."""
     page = None if html is None else free(html, force, "--html", _inputs(place))
     ledger = Ledger(place)
-    entries = ledger.entries()
-    told = [story for story in picture.stories(entries) if account in (None, story.name)]
+    head = ledger.head()
+    told = [story for story in picture.stories(ledger.scan()) if account in (None, story.name)]
     if account is not None and not told:
         ledger.account(account)
     if page is not None:
+        from discreet.ledger.page import html as drawn  # with matplotlib
+
         with atomic_write(page) as file:
-            file.write(picture.html(ledger.name, entries).encode())
+            file.write(drawn(ledger.name, ledger.entries()).encode())
     if json:
-        console.print_json({"ledger": entries[0].facts["ledger"], "accounts": [_facts(story) for story in told]})
+        console.print_json({"ledger": head.facts["ledger"], "accounts": [_facts(story) for story in told]})
         return
     for i, story in enumerate(told):
         console.say(*([""] * bool(i)), *picture.terminal(story, min(60, console.out.width - 12)))
-    head = entries[-1]
     console.say("", f"Entry {head.number}, hash {head.hash}")
     if page is not None:
         console.say(f"The page is in {page}. Open it in a browser, or print it.")
@@ -102,17 +105,16 @@ def history(place: LedgerPlace, account: AccountName = None, json: Json = False)
     ledger = Ledger(place)
     if account is not None:
         ledger.account(account)
-    entries = ledger.entries()
     if json:
-        console.print_json(picture.releases(entries, account))
+        console.print_json_lines(picture.releases(ledger.scan, account))
         return
-    if not picture.releases(entries, account):
+    notes: list[str] = []
+    rows = picture.history(audit.watched(ledger.scan(), notes), account)
+    if not rows:
         console.say("No release was paid for yet.")
         return
-    console.table(
-        f"Releases in {ledger.name}", picture.HISTORY, picture.history(entries, account), numeric=(0,), whole=(0, 2)
-    )
-    console.say(*audit.clock_notes(entries))
+    console.table(f"Releases in {ledger.name}", picture.HISTORY, rows, numeric=(0,), whole=(0, 2))
+    console.say(*notes)
 
 
 @app.command("export", epilog="Example: discreet ledger export people.ledger --head --out people.head.json")
@@ -128,19 +130,55 @@ def export(
     console.say(f"Written: {path}, up to entry {last.number}. Keep it where nobody who writes the ledger can reach it.")
 
 
+@app.command("backup", epilog="Example: discreet ledger backup people.ledger --out people.backup")
+def backup(
+    place: LedgerPlace,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new file, from which the ledger can be restored.")],
+) -> None:
+    """Copy a ledger, which may be in use, to a file, and check every entry of it. Nothing is charged to a backup."""
+    last = copies.backup(place, out)
+    console.say(f"Written: {out}, up to entry {last.number}, hash {last.hash}.")
+    console.say(f"What is charged from now on is not in it. To restore it: discreet ledger restore {out} PLACE")
+
+
+@app.command("restore", epilog="Example: discreet ledger restore people.backup people.ledger --witness paper.json")
+def restore(
+    copy: Annotated[Path, typer.Argument(metavar="COPY", help="A backup, or another copy of a ledger's file.")],
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="A new file, or the address of a new database.")],
+    witness: Seen = None,
+) -> None:
+    """Make a ledger of a copy, unless the copy is damaged or lacks what a witness has seen.
+
+    The head that a lost ledger left beside its file, as people.ledger-head, is a witness: leave it there. Without one
+    it is not known whether the copy is the newest, and what was spent since can be spent again.
+    """
+    seen = [one for path in witness or [] for one in _witnesses(path)]
+    last = copies.restore(copy, place, seen)
+    console.say(f"Restored: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
+
+
+@app.command("migrate", epilog="Example: discreet ledger migrate people.ledger")
+def migrate(place: LedgerPlace, witness: Seen = None) -> None:
+    """Bring a ledger of an older discreet to the format of this one, once. Stop all programs that use it first."""
+    last = copies.migrate(place, [one for path in witness or [] for one in _witnesses(path)])
+    if last is None:
+        console.say(f"{Ledger(place).name} has the current format already.")
+        return
+    console.say(f"Migrated: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
+    console.say("Programs of an older discreet can no longer use it.")
+
+
 @app.command("verify", epilog="Example: discreet ledger verify people.ledger --witness people.head.json")
 def verify(
     place: LedgerPlace,
-    witness: Annotated[
-        list[Path] | None, typer.Option("--witness", help="An exported head or ledger, or a release; may be repeated.")
-    ] = None,
+    witness: Seen = None,
     json: Json = False,
 ) -> None:
     """Play all entries again: nothing may be changed, left out or overspent. Exit code 1: it is."""
     seen = [one for path in witness or [] for one in _witnesses(path)]
     ledger = Ledger(place)
     found = audit.flaws(ledger, seen)
-    notes = [] if found else audit.undercounted(ledger.entries())
+    notes = [] if found else audit.undercounted(ledger.scan())
     if json:
         console.print_json({"ok": not found, "flaws": found, "notes": notes})
     else:
@@ -193,6 +231,8 @@ def plan(
     affordable = sorted({epsilon for _, epsilon in options if epsilon > 0})
     if not affordable:
         raise ParameterError("Nothing is left for another Gaussian release, so no model can be fitted any more.")
+    from discreet.planning import plan as make_plan  # with all methods
+
     found = make_plan(
         asked.domain,
         outcome_of(asked),
@@ -235,7 +275,7 @@ def _facts(story: picture.Story) -> dict[str, Any]:
 
 
 def _told(account: Account) -> list[str]:
-    (story,) = [one for one in picture.stories(account.ledger.entries()) if one.name == account.name]
+    (story,) = [one for one in picture.stories(account.ledger.scan()) if one.name == account.name]
     return picture.terminal(story)
 
 
@@ -274,6 +314,8 @@ def _witnesses(path: Path) -> list[audit.Witness]:
     head = audit.head_of(document)
     if head is not None:
         return [head]
+    from discreet.results.saved import load_certificate  # with all that reads releases
+
     certificate = load_certificate(document)
     found = audit.witness_of(path, certificate.receipts, certificate.digest)
     if not found:

@@ -133,7 +133,8 @@ def _answered(task: bytes, opened: Callable[[Domain], Source], failures: list[Ba
     except Exception as error:  # its message may quote data
         if error in failures:
             raise
-        line = f"A worker failed with {type(error).__name__}. What it said is withheld, for it may quote data."
+        said = f": {error}" if isinstance(error, ImportError) else ". What it said is withheld, for it may quote data."
+        line = f"A worker failed with {type(error).__name__}{said}"
         return _sealed(_digest(task), None, [["DataError", line]])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -54,6 +55,15 @@ KINDS = {form.kind: form.blank for form in FORMS.values()} | {
     "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }'
 }
 """The line to fill in for each kind of column; ``"any"`` if the kind is unknown."""
+
+PARTS = 20
+"""The most parts of a dotted key; a schema needs three, as in columns.age.low."""
+
+_TOKENS = re.compile(
+    r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\w-]+|[ \t]+|[\s\S]'
+)
+_PART = re.compile(r"""["'\w \t-]""")
+"""The first character of a part of a key, or of the blanks around it."""
 
 
 def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None = None) -> str:
@@ -132,7 +142,12 @@ def _read_toml(path: Path) -> Any:
     content = path.read_bytes()
     with reading(path):
         try:
-            return tomllib.loads(content.decode("utf-8"))
+            text = content.decode("utf-8")
+            if _longest_key(text) > PARTS:
+                raise FileFormatError("its entries are nested too deeply.")
+            return tomllib.loads(text)
+        except FileFormatError:
+            raise
         except UnicodeDecodeError:
             raise FileFormatError(f"{path.name} is not text: a schema is a TOML or JSON file.") from None
         except tomllib.TOMLDecodeError as error:
@@ -141,6 +156,20 @@ def _read_toml(path: Path) -> Any:
             raise FileFormatError("its entries are nested too deeply.") from None
         except ValueError:  # Python reads no number of more than 4,300 digits, and no date such as 2024-02-30
             raise FileFormatError("it holds a number with too many digits, or a date that does not exist.") from None
+
+
+def _longest_key(text: str) -> int:
+    """The most parts of a dotted key, as a.b.c, outside strings and comments.
+
+    Python's reader needs memory for the square of them: 2.4 GB for a file of 50 kB.
+    """
+    longest = parts = 1
+    for token in _TOKENS.finditer(text):
+        if token[0] == ".":
+            longest, parts = max(longest, parts + 1), parts + 1
+        elif not _PART.match(token[0]):
+            parts = 1
+    return longest
 
 
 def _check(name: str, facts: Any) -> None:

@@ -21,7 +21,7 @@ import os
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 WHO = "DISCREET_WHO"
 """The environment variable that names who releases; by default the user of the computer."""
+
+UNFINISHED = "The ledger was never finished: it has no first entry. Delete it, and make it again."
 
 TRIES = 8
 """The number of attempts at a transaction whose outcome is unknown."""
@@ -92,8 +94,8 @@ class Ledger:
     """
 
     def __init__(self, place: str | Path) -> None:
-        self._storage: Storage = storage_of(place)
-        self.place = str(getattr(self._storage, "path", place))
+        self.storage: Storage = storage_of(place)
+        self.place = str(getattr(self.storage, "path", place))
 
     @classmethod
     def create(cls, place: str | Path) -> Ledger:
@@ -104,11 +106,11 @@ class Ledger:
     def of(cls, storage: Storage) -> Ledger:
         """Create a new ledger in a storage."""
         ledger = cls.__new__(cls)
-        ledger._storage, ledger.place = storage, storage.name
+        ledger.storage, ledger.place = storage, storage.name
         return ledger._begin()
 
     def _begin(self) -> Ledger:
-        self._storage.create()
+        self.storage.create()
         first = {"kind": "ledger", "format": FORMAT, "ledger": uuid.uuid4().hex} | stamp()
         self.write(lambda t: t.last() or _append(t, first))
         return self
@@ -119,12 +121,12 @@ class Ledger:
     @property
     def name(self) -> str:
         """The name of the ledger."""
-        return self._storage.name
+        return self.storage.name
 
     @property
     def shared(self) -> bool:
         """Whether other processes see its entries."""
-        return self._storage.shared
+        return self.storage.shared
 
     def open(
         self,
@@ -241,31 +243,34 @@ class Ledger:
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
-        with self._storage.reading() as t:
+        with self.storage.reading() as t:
             return t.accounts()
 
     def read(self, work: Callable[[Reading], T]) -> T:
         """Run lookups on one consistent snapshot."""
-        with self._storage.reading() as reading:
+        with self.storage.reading() as reading:
             return work(reading)
 
     def entries(self) -> list[LedgerEntry]:
         """All entries, the oldest first; raise an error if one is damaged."""
-        return [sound(entry, index) for entry, index in self._storage.entries()]
+        return list(self.scan())
 
-    def stored(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries with the index values they are stored under, unchecked."""
-        return self._storage.entries()
+    def scan(self) -> Iterator[LedgerEntry]:
+        """All entries, one after another, the oldest first; raise an error if one is damaged."""
+        return (sound(entry, index) for entry, index in self.storage.scan())
 
-    def flaws(self) -> list[str]:
-        """List the flaws of the storage itself."""
-        return self._storage.flaws()
+    def head(self) -> LedgerEntry:
+        """The newest entry."""
+        last = self.read(lambda t: t.last())
+        if last is None:
+            raise LedgerError(UNFINISHED)
+        return last
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in a transaction; it is repeated if the outcome is unknown, so it must be idempotent."""
         for _ in range(TRIES):
             try:
-                with self._storage.writing() as transaction:
+                with self.storage.writing() as transaction:
                     return work(transaction)
             except LostError:
                 continue
@@ -320,7 +325,7 @@ class Account(Counter):
 
     def releases(self) -> int:
         """The number of releases that were charged to it and not cancelled."""
-        kinds = [e.facts["kind"] for e in self.ledger.entries() if _is_part(e.facts.get("account"), self.name)]
+        kinds = [e.facts["kind"] for e in self.ledger.scan() if _is_part(e.facts.get("account"), self.name)]
         return kinds.count("reserve") - kinds.count("cancel")
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
@@ -420,7 +425,7 @@ def _user() -> str:
 def _append(t: Transaction, facts: dict[str, Any]) -> LedgerEntry:
     last = t.last()
     if last is None and facts["kind"] != "ledger":
-        raise LedgerError("The ledger was never finished: it has no first entry. Delete it, and make it again.")
+        raise LedgerError(UNFINISHED)
     entry = LedgerEntry.after(last, facts)
     t.append(entry)
     return entry

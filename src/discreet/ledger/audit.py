@@ -7,8 +7,7 @@ witness kept elsewhere: an exported head, or any release, whose certificate name
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,84 +113,141 @@ class _Replay:
             TEXT.take(facts["certificate"])
 
 
+class Chain:
+    """The flaws of a chain of entries that are taken one after another, and of what witnesses have seen of it."""
+
+    def __init__(self, witnesses: Iterable[Witness] = ()) -> None:
+        self._witnesses, self._replay = list(witnesses), _Replay()
+        self._flaws: list[str] = []
+        self._count, self._previous = 0, NOTHING
+        self._ledger: str | None = None
+        self._seen: dict[int, str] = {one.number: "" for one in self._witnesses}
+        self._certificates: dict[int, Any] = {}
+
+    def take(self, entry: LedgerEntry, index: tuple[Any, ...] | None = None) -> None:
+        """Look at the next entry, and at the values that it is stored under."""
+        if hashed(entry.body) != entry.hash:
+            self._flaws.append(f"Entry {entry.number} was changed: its hash is another one.")
+        try:
+            facts = entry.facts
+            if self._count == 0:
+                self._ledger = facts["ledger"]
+            if entry.number != self._count or facts["number"] != self._count or facts["ledger"] != self._ledger:
+                raise FileFormatError("it has another place, or belongs to another ledger")
+            if facts["previous"] != self._previous:
+                raise FileFormatError("it does not follow the entry before")
+            self._replay.play(entry)
+            if facts.get("settles") in self._seen:
+                self._certificates[facts["settles"]] = facts.get("certificate")
+            moved = index is not None and entry.index != index
+        except DiscreetError as error:
+            self._flaws.append(f"Entry {entry.number} is wrong: {str(error).rstrip('.')}.")
+            moved = False
+        except Exception:  # what is not an entry may fail in any way
+            self._flaws.append(f"Entry {entry.number} is no entry, or does not fit those before.")
+            moved = False
+        self._flaws += [f"Entry {entry.number} is stored under another name."] * moved
+        if entry.number in self._seen:
+            self._seen[entry.number] = entry.hash
+        self._count, self._previous = self._count + 1, entry.hash
+
+    @property
+    def damaged(self) -> bool:
+        """Whether an entry had a flaw."""
+        return bool(self._flaws)
+
+    @property
+    def flaws(self) -> list[str]:
+        """The flaws, the first ones of many."""
+        found = self._flaws + [flaw for witness in self._witnesses for flaw in self._missed(witness)]
+        found += [] if self._count else ["There is no entry: the first one says which ledger it is."]
+        more = len(found) - MOST
+        return [*found[:MOST], f"And {more} more."] if more > 0 else found
+
+    def _missed(self, witness: Witness) -> list[str]:
+        """List the contradictions between the entries and a witness."""
+        if self._ledger != witness.ledger:
+            return [f"{witness.name} is from another ledger."]
+        found = self._seen[witness.number]
+        if not found:
+            ends = f"and the ledger ends at {self._count - 1}: an older copy was put back"
+            return [f"{witness.name} has seen entry {witness.number}, {ends}."]
+        if found != witness.hash:
+            return [f"{witness.name} has seen another entry {witness.number}: the ledger was written anew."]
+        settled = self._certificates.get(witness.number, witness.certificate)
+        if witness.certificate is not None and settled != witness.certificate:
+            return [f"{witness.name} is not the release that entry {witness.number} paid for."]
+        return []
+
+
 def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
     """List the flaws of a ledger; empty if it is as it was written."""
     try:
-        stored = ledger.stored()
-        found = ledger.flaws() + chain_flaws([entry for entry, _ in stored])
-        found += [
-            f"Entry {entry.number} is stored under another name." for entry, index in stored if _moved(entry, index)
-        ]
+        found, chain = ledger.storage.flaws(), Chain(witnesses)
+        for entry, index in ledger.storage.scan():
+            chain.take(entry, index)
     except DiscreetError as error:
         return [str(error)]
-    entries = {entry.number: entry for entry, _ in stored}
-    for witness in witnesses:
-        found += _missed(witness, entries)
-    more = len(found) - MOST
-    return [*found[:MOST], f"And {more} more."] if more > 0 else found
+    return found + chain.flaws
 
 
-def chain_flaws(entries: Sequence[LedgerEntry]) -> list[str]:
+def chain_flaws(entries: Iterable[LedgerEntry]) -> list[str]:
     """List the flaws of a sequence of entries: in hashes, numbers, sums and limits."""
-    if not entries:
-        return ["There is no entry: the first one says which ledger it is."]
-    found, replay, previous = [], _Replay(), NOTHING
-    for place, entry in enumerate(entries):
-        if hashed(entry.body) != entry.hash:
-            found.append(f"Entry {entry.number} was changed: its hash is another one.")
-        try:
-            facts = entry.facts
-            if entry.number != place or facts["number"] != place or facts["ledger"] != entries[0].facts["ledger"]:
-                raise FileFormatError("it has another place, or belongs to another ledger")
-            if facts["previous"] != previous:
-                raise FileFormatError("it does not follow the entry before")
-            replay.play(entry)
-        except DiscreetError as error:
-            found.append(f"Entry {entry.number} is wrong: {str(error).rstrip('.')}.")
-        except Exception:  # what is not an entry may fail in any way
-            found.append(f"Entry {entry.number} is no entry, or does not fit those before.")
-        previous = entry.hash
-    return found
+    chain = Chain()
+    for entry in entries:
+        chain.take(entry)
+    return chain.flaws
 
 
-def undercounted(entries: Sequence[LedgerEntry]) -> list[str]:
+def undercounted(entries: Iterable[LedgerEntry]) -> list[str]:
     """List releases that version 0.2.0 undercounted: once, though their person column may not be the account's."""
-    terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
-    cancelled = {entry.facts["settles"] for entry in entries if entry.facts["kind"] == "cancel"}
-    paid = [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in cancelled]
-    found = []
-    for entry in paid:
-        if "times" in entry.facts:
-            continue
-        own, cost = terms[entry.facts["account"]], Cost.from_dict(entry.facts["cost"])
-        try:
-            times = own.steps(cost.person, "the account")
-        except BudgetError:
-            times = None
-        if times != steps_in_0_2(cost, own):
-            today = "would be refused" if times is None else f"would count {times} times"
-            found.append(
-                f"Entry {entry.number} counts once, by version 0.2.0; today it {today}, because it protects the "
-                f"persons of column {cost.person!r} and the account does not say that they are its people."
-            )
-    return found
+    terms: dict[str, Terms] = {}
+    found: dict[int, str] = {}
+    for entry in entries:
+        facts = entry.facts
+        if facts["kind"] == "account":
+            terms[facts["account"]] = Terms.from_dict(facts)
+        elif facts["kind"] == "cancel":
+            found.pop(facts["settles"], None)
+        elif facts["kind"] == "reserve" and "times" not in facts:
+            own, cost = terms[facts["account"]], Cost.from_dict(facts["cost"])
+            try:
+                times = own.steps(cost.person, "the account")
+            except BudgetError:
+                times = None
+            if times != steps_in_0_2(cost, own):
+                today = "would be refused" if times is None else f"would count {times} times"
+                found[entry.number] = (
+                    f"Entry {entry.number} counts once, by version 0.2.0; today it {today}, because it protects the "
+                    f"persons of column {cost.person!r} and the account does not say that they are its people."
+                )
+    return list(found.values())
 
 
-def clock_notes(entries: Sequence[LedgerEntry]) -> list[str]:
-    """List entries before which the clock went back; this is no flaw, because nothing depends on the clock."""
-    pairs = itertools.pairwise(entries)
-    return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
+def watched(entries: Iterable[LedgerEntry], notes: list[str]) -> Iterator[LedgerEntry]:
+    """Entries as they are; and a note where the clock went back, which is no flaw, because nothing depends on it."""
+    last = ""
+    for entry in entries:
+        if entry.facts["when"] < last:
+            notes.append(f"The clock went back before entry {entry.number}.")
+        last = entry.facts["when"]
+        yield entry
 
 
-def unsettled(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+def unsettled(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """Releases that were paid for and neither committed nor cancelled: in progress, or lost. They count as spent."""
-    settled = {entry.facts.get("settles") for entry in entries}
-    return [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in settled]
+    open_ones: dict[int, LedgerEntry] = {}
+    for entry in entries:
+        if entry.facts["kind"] == "reserve":
+            open_ones[entry.number] = entry
+        else:
+            open_ones.pop(entry.facts.get("settles", -1), None)
+    return list(open_ones.values())
 
 
 def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> LedgerEntry:
     """Write all entries, or only the number and hash of the last one, to a document; return the last entry."""
-    entries = ledger.entries()
+    entries = [ledger.head()] if head_only else ledger.entries()
     head = entries[-1]
     held = SimpleNamespace(**head.facts | {"hash": head.hash, "entries": entries})
     write_document(path, (LEDGER_HEAD if head_only else LEDGER).body(held, FORMAT))
@@ -218,36 +274,3 @@ def head_of(path: Source) -> Witness | None:
     body = read_document(document, document.kind, (FORMAT,))
     head = LEDGER_HEAD.read(body)
     return Witness(document.name, head["ledger"], head["number"], head["hash"])
-
-
-def _moved(entry: LedgerEntry, index: tuple[Any, ...]) -> bool:
-    try:
-        return entry.index != index
-    except Exception:
-        return True
-
-
-def _facts(entry: LedgerEntry) -> dict[str, Any]:
-    """The facts of an entry; empty if it cannot be parsed."""
-    try:
-        return entry.facts if isinstance(entry.facts, dict) else {}
-    except ValueError:
-        return {}
-
-
-def _missed(witness: Witness, entries: dict[int, LedgerEntry]) -> list[str]:
-    """List the contradictions between a ledger and a witness."""
-    if 0 not in entries or _facts(entries[0]).get("ledger") != witness.ledger:
-        return [f"{witness.name} is from another ledger."]
-    entry = entries.get(witness.number)
-    if entry is None:
-        ends = f"and the ledger ends at {max(entries)}: an older copy was put back"
-        return [f"{witness.name} has seen entry {witness.number}, {ends}."]
-    if entry.hash != witness.hash:
-        return [f"{witness.name} has seen another entry {witness.number}: the ledger was written anew."]
-    if witness.certificate is None:
-        return []
-    commits = [facts for facts in map(_facts, entries.values()) if facts.get("settles") == witness.number]
-    if commits and commits[0].get("certificate") != witness.certificate:
-        return [f"{witness.name} is not the release that entry {witness.number} paid for."]
-    return []

@@ -1,22 +1,23 @@
-"""Spending over time and what is left, as text for a terminal and as one HTML page."""
+"""Spending over time and what is left, as text."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.ledger.audit import unsettled
 from discreet.ledger.entries import LedgerEntry, population
 from discreet.ledger.terms import Terms
 from discreet.privacy import gdp
 from discreet.privacy.budget_parts import Balance, Cost, Limits, Spent
-from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH, canvas, legend, style, svg
-from discreet.results.report.page import bullets, figure, page, paragraphs, section, table
 
 BUDGET_PARTS = ("Gaussian", "others")
 """The names of the two parts of a budget."""
+
+POINTS = 1000
+"""The number of points in time, or up to twice as many, that pictures show of an account."""
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -34,7 +35,7 @@ class Story:
     limits : Limits
         Its own limits, or those of its population.
     points : list of (datetime, Balance)
-        Its balance after each entry about it; times never decrease, even if the clock went back.
+        Its balance after entries about it, evenly spread ones of many; times never decrease, even if the clock did.
     releases, lost : int
         The number of releases that were paid for, and the number of these that never finished.
     """
@@ -52,31 +53,57 @@ class Story:
         return self.points[-1][1]
 
 
-def stories(entries: Sequence[LedgerEntry]) -> list[Story]:
+def stories(entries: Iterable[LedgerEntry]) -> list[Story]:
     """Return the history of every account, in the order in which they were opened."""
-    terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
-    lost = {entry.number for entry in unsettled(entries)}
+    told: dict[str, _Told] = {}
+    for entry in entries:
+        facts = entry.facts
+        kind, name = facts["kind"], facts.get("account")
+        if name is None:
+            continue
+        if kind == "account":
+            told[name] = _Told(Terms.from_dict(facts))
+        for part in dict.fromkeys((population(name), name)):
+            told[part].count(entry.number, kind, facts.get("settles"))
+        for part, spent in facts["after"].items():
+            told[part].note(facts["when"], spent)
     found = []
-    for name, own in terms.items():
-        counted = name if own.limits is not None else population(name)
-        limits = own.limits or terms[counted].limits
-        mine = [e for e in entries if counted in e.facts.get("after", {})]
-        parts = [e for e in entries if name in (e.facts.get("account"), population(str(e.facts.get("account"))))]
-        kinds = [entry.facts["kind"] for entry in parts]
-        if limits is not None:
-            paid = kinds.count("reserve") - kinds.count("cancel")
-            points = _points(mine, counted, limits)
-            found.append(Story(name, own, limits, points, paid, sum(e.number in lost for e in parts)))
+    for name, one in told.items():
+        whole = one if one.terms.limits is not None else told[population(name)]
+        if (limits := whole.terms.limits) is not None:
+            found.append(Story(name, one.terms, limits, whole.points(limits), one.releases, len(one.open)))
     return found
 
 
-def _points(entries: Sequence[LedgerEntry], name: str, limits: Limits) -> list[tuple[dt.datetime, Balance]]:
-    points: list[tuple[dt.datetime, Balance]] = []
-    for entry in entries:
-        when = dt.datetime.fromisoformat(entry.facts["when"])
-        when = max(when, points[-1][0]) if points else when
-        points.append((when, Balance(limits, Spent.from_dict(entry.facts["after"][name]))))
-    return points
+class _Told:
+    """The history of an account as far as it was read; of many points in time, evenly spread ones."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms, self.releases, self.open = terms, 0, set[int]()
+        self._points: list[tuple[str, dict[str, Any]]] = []
+        self._newest: tuple[str, dict[str, Any]] = ("", {})
+        self._noted, self._every = 0, 1
+
+    def count(self, number: int, kind: str, settles: Any) -> None:
+        """Count a release, or its end."""
+        self.releases += (kind == "reserve") - (kind == "cancel")
+        if kind == "reserve":
+            self.open.add(number)
+        self.open.discard(settles)
+
+    def note(self, when: str, spent: dict[str, Any]) -> None:
+        """Keep a point in time; if there are too many, every other one."""
+        self._newest = max(when, self._newest[0]), spent
+        if self._noted % self._every == 0:
+            self._points.append(self._newest)
+        self._noted += 1
+        if len(self._points) >= 2 * POINTS:
+            self._points, self._every = self._points[::2], 2 * self._every
+
+    def points(self, limits: Limits) -> list[tuple[dt.datetime, Balance]]:
+        """The balance at these points in time, the newest among them."""
+        kept = self._points if self._points[-1] is self._newest else [*self._points, self._newest]
+        return [(dt.datetime.fromisoformat(when), Balance(limits, Spent.from_dict(spent))) for when, spent in kept]
 
 
 def promised(story: Story) -> str:
@@ -152,8 +179,8 @@ def skyline(shares: Sequence[float], height: int = 5) -> list[str]:
 def terminal(story: Story, width: int = 60) -> list[str]:
     """Describe an account in lines of text: each part of its budget as a bar, and spending over time as a skyline."""
     shared = "" if story.terms.limits is not None else f" (the limits of {population(story.name)})"
-    lines = [f"{story.name}: {promised(story)}{shared}", f"  {_counted(story)}"]
-    told = dict(zip(_budget_parts(story.balance), left(story), strict=True))
+    lines = [f"{story.name}: {promised(story)}{shared}", f"  {counted_releases(story)}"]
+    told = dict(zip(parts_of(story.balance), left(story), strict=True))
     for part, words in told.items():
         share = story.balance.shares[BUDGET_PARTS.index(part)] or 0.0
         lines += [f"  {part:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
@@ -171,11 +198,13 @@ def terminal(story: Story, width: int = 60) -> list[str]:
     return lines
 
 
-def _budget_parts(balance: Balance) -> list[str]:
+def parts_of(balance: Balance) -> list[str]:
+    """The parts of the budget that an account has."""
     return [part for part, share in zip(BUDGET_PARTS, balance.shares, strict=True) if share is not None]
 
 
-def _counted(story: Story) -> str:
+def counted_releases(story: Story) -> str:
+    """Say how many releases were paid for."""
     releases = f"{story.releases} release{'' if story.releases == 1 else 's'} paid for"
     return releases + (f", {story.lost} of them never finished and spent" if story.lost else "")
 
@@ -192,70 +221,40 @@ def _sampled(story: Story, part: int, width: int) -> list[float]:
     return shares
 
 
-# ---------------------------------------------------------------- as a page
-
-
-def html(name: str, entries: Sequence[LedgerEntry]) -> str:
-    """Return an HTML page for a ledger: what is left, spending over time, and every release; no clock is read.
-
-    Parameters
-    ----------
-    name : str
-        The name of the ledger.
-    entries : sequence of LedgerEntry
-        All its entries.
-    """
-    told, head = stories(entries), entries[-1]
-    rows = [
-        [story.name, promised(story), part, f"{story.balance.shares[BUDGET_PARTS.index(part)] or 0.0:.1%}", words]
-        for story in told
-        for part, words in zip(_budget_parts(story.balance), left(story), strict=True)
-    ]
-    answer = " ".join(f"{story.name}: {_counted(story)}." for story in told) or "No account was opened yet."
-    parts = [
-        section("What is left", table(("account", "promise", "releases", "spent", "left"), rows)),
-        *(section(f"Spending of {s.name}", _figure(s, i)) for i, s in enumerate(told) if s.terms.limits is not None),
-        section("Every release", table(HISTORY, history(entries))),
-        section(
-            "How to read this",
-            bullets(_READING),
-            paragraphs(f"Entry {head.number}, {head.facts['when'][:19]}, hash {head.hash}.", kind="small"),
-        ),
-    ]
-    return page(f"Ledger {name}", f"Ledger {name}", answer, [], parts, kind="What was spent on whom")
-
+STATES = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
+"""The states of a release, by the kind of the entry that settles it."""
 
 HISTORY = ("entry", "when", "account", "what", "cost", "who", "why", "state")
 
 
-def releases(entries: Sequence[LedgerEntry], account: str | None = None) -> list[dict[str, Any]]:
-    """The facts of every release that was paid for, with its state and certificate; the oldest first."""
-    settled = {entry.facts["settles"]: entry.facts for entry in entries if "settles" in entry.facts}
-    states = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
-    paid = [entry.facts for entry in entries if entry.facts["kind"] == "reserve"]
-    return [
-        facts | {"state": states[end.get("kind")], "certificate": end.get("certificate")}
-        for facts in paid
-        if account in (None, facts["account"], population(facts["account"]))
-        for end in [settled.get(facts["number"], {})]
-    ]
+def releases(scan: Callable[[], Iterable[LedgerEntry]], account: str | None = None) -> Iterator[dict[str, Any]]:
+    """The facts of every release that was paid for, with its state and certificate; the oldest first.
+
+    The entries are read twice, so that the end of a release is known when its beginning is told.
+    """
+    ends: dict[int, tuple[str, str | None]] = {}
+    for entry in scan():
+        if "settles" in entry.facts:
+            ends[entry.facts["settles"]] = STATES[entry.facts["kind"]], entry.facts.get("certificate")
+    for entry in scan():
+        if entry.facts["kind"] == "reserve" and account in (None, entry.index[0], entry.index[1]):
+            state, certificate = ends.get(entry.number, (STATES[None], None))
+            yield entry.facts | {"state": state, "certificate": certificate}
 
 
-def history(entries: Sequence[LedgerEntry], account: str | None = None) -> list[list[str]]:
+def history(entries: Iterable[LedgerEntry], account: str | None = None) -> list[list[str]]:
     """A table of the releases that were paid for, with the columns of `HISTORY`."""
-    return [
-        [
-            str(facts["number"]),
-            facts["when"][:16].replace("T", " "),
-            facts["account"],
-            f"{facts['method']}: {facts['formula'] or ', '.join(facts['columns'])}",
-            priced(Cost.from_dict(facts["cost"])),
-            facts["who"],
-            facts["purpose"],
-            facts["state"],
-        ]
-        for facts in releases(entries, account)
-    ]
+    rows: dict[int, list[str]] = {}
+    for entry in entries:
+        facts = entry.facts
+        if facts["kind"] == "reserve" and account in (None, entry.index[0], entry.index[1]):
+            what = f"{facts['method']}: {facts['formula'] or ', '.join(facts['columns'])}"
+            cost = priced(Cost.from_dict(facts["cost"]))
+            often = map(sys.intern, (facts["account"], what, cost, facts["who"], facts["purpose"], STATES[None]))
+            rows[entry.number] = [str(entry.number), facts["when"][:16].replace("T", " "), *often]
+        elif facts.get("settles") in rows:
+            rows[facts["settles"]][-1] = STATES[facts["kind"]]
+    return list(rows.values())
 
 
 def priced(cost: Cost) -> str:
@@ -268,47 +267,3 @@ def priced(cost: Cost) -> str:
     """
     promise = f"epsilon {cost.epsilon:.4g}, delta {cost.delta:.4g}"
     return promise if cost.mu is None else f"{promise} (mu {cost.mu:.4g})"
-
-
-def _figure(story: Story, number: int) -> str:
-    with style():
-        drawn, axes = canvas(2.6, WIDTH)
-        _draw(axes, story)
-        legend(drawn, axes)
-        words = f"{story.name}: {_counted(story)}. " + " ".join(
-            f"{part} {story.balance.shares[BUDGET_PARTS.index(part)] or 0.0:.0%} spent."
-            for part in _budget_parts(story.balance)
-        )
-        return figure(svg(drawn, f"spent{number}", words), f"{words} The grey line is the limit.")
-
-
-def _draw(axes: Any, story: Story) -> None:
-    """Draw spending over time, as a share of each part of the budget."""
-    from matplotlib import dates
-
-    times = [when for when, _ in story.points]
-    for part, colour, look in zip(BUDGET_PARTS, (BLUE, ORANGE), LOOKS, strict=False):
-        shares = [balance.shares[BUDGET_PARTS.index(part)] for _, balance in story.points]
-        if shares[0] is not None:
-            values = [100 * (share or 0.0) for share in shares]
-            axes.step(times, values, where="post", color=colour, ls=look["ls"], lw=1.8, label=part)
-            axes.plot(times[-1:], values[-1:], marker=look["marker"], color=colour)
-    axes.axhline(100, color=GREY, lw=1.2)
-    axes.set_ylim(0, 105)
-    axes.set_ylabel("% of this part of the budget")
-    axes.grid(color=PALE, lw=0.8)
-    axes.set_axisbelow(True)
-    locator: Any = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-_READING = (
-    "A release counts from the moment at which it was paid for, before its noise was drawn. One that never finished is "
-    "spent: nobody can know who saw it.",
-    "Gaussian releases draw on one part of the budget, where the squares of their mu add up; all others on another, "
-    "where epsilons and deltas add up. Both were fixed in advance, and together they are the promise.",
-    "No row, value or count of the data is in a ledger.",
-    "A ledger tells when it was changed, not that its end is missing: keep the number and the hash below elsewhere, "
-    "and compare them with: discreet ledger verify --witness",
-)

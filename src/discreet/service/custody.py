@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from discreet.ledger.picture import html
+from discreet.ledger.page import html
 from discreet.service import views
 from discreet.service.auth import CustodyReader, CustodySender, Open
 from discreet.service.balances import Balances

@@ -250,6 +250,17 @@ def test_errors_say_why_and_no_password(address, rows, why, database):
     assert PASSWORD not in full_text(caught.value)
 
 
+@pytest.mark.parametrize("pushdown", [False, True])
+def test_a_statement_that_took_too_long_is_told_as_one(pushdown, database, execute):
+    table = ingested(database, people(1_000))
+    waiting = f"SELECT *, pg_sleep(0.01) IS NULL AS slow FROM {table}"
+    slow = f"SELECT age, score, count, income FROM ({waiting}) AS s WHERE NOT slow"
+    limited = f"{database}&options=-cstatement_timeout%3D60"
+    with pytest.raises(DataError, match=r"took longer than the server's statement_timeout allows") as caught:
+        Moments.from_source(Postgres(limited, slow, pushdown=pushdown), NUMBERS)
+    assert "SELECT" not in str(caught.value)
+
+
 def test_a_password_is_never_shown(database):
     import psycopg
 

@@ -116,4 +116,5 @@ def unquoted(what: str, hint: str = "") -> Iterator[None]:
             raise KeyboardInterrupt from None
         if "No module named 'discreet'" in str(error):
             hint = " discreet is not installed on its workers: see docs/howto/engines.md."
-        raise type(failure := broken(what))(f"{failure}{hint}") from None
+        said = f" {error}" if isinstance(error, ImportError) else ""  # which quotes no data
+        raise type(failure := broken(what))(f"{failure}{hint}{said}") from None

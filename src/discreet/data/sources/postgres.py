@@ -50,7 +50,8 @@ _REASONS = {
     "42703": "It names a column that is not there.",
     "42P01": "There is no such table.",
     "53": "The server is short of memory, disk or connections.",
-    "57014": "It was cancelled.",
+    "57014": "A statement took longer than the server's statement_timeout allows, or was cancelled. Remedy: a longer "
+    "limit for this user, ALTER ROLE ... SET statement_timeout, or fewer rows in the query.",
     "57": "The server is going down, or ended the connection.",
 }
 """Messages for SQLSTATEs or their first letters; the server's own words may quote data or the query."""
@@ -202,10 +203,14 @@ class Snapshot:
         try:
             yield
         except (self._driver.Error, pa.ArrowException, OSError) as error:
-            state = getattr(error, "sqlstate", None) or ""
+            state = getattr(error, "sqlstate", None) or _stated(str(error))
             reason = next((text for code, text in _REASONS.items() if state.startswith(code)), None)
             if reason is None:
-                reason = f"SQLSTATE is {state}." if state else "The server cannot be reached, or ended."
+                reason = (
+                    f"SQLSTATE is {state}."
+                    if state
+                    else "The server cannot be reached, or ended the query, as by its statement_timeout."
+                )
             raise DataError(f"Reading from {self._name} failed. {reason}") from None
 
 
@@ -238,6 +243,11 @@ class PostgresSource(BatchSource):
             with contextlib.suppress(Exception):
                 self._cursor.close()
             self._cursor = None
+
+
+def _stated(text: str) -> str:
+    """The SQLSTATE of an error that has none, as those of streams; in English, as PostgreSQL words it by default."""
+    return "57014" if "canceling statement" in text else ""
 
 
 def quoted(name: str) -> str:

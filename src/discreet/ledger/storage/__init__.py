@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.ledger.storage.base import Reading, Storage, Transaction
+from discreet.ledger.storage.base import LastingStorage, Reading, Storage, Transaction
 from discreet.ledger.storage.memory import Memory
 from discreet.ledger.storage.sqlite import SQLite
 
-__all__ = ["Memory", "Reading", "SQLite", "Storage", "Transaction", "storage_of"]
+__all__ = ["LastingStorage", "Memory", "Reading", "SQLite", "Storage", "Transaction", "storage_of"]
 
 
-def storage_of(place: str | Path) -> Storage:
+def storage_of(place: str | Path) -> LastingStorage:
     """Return the storage for a path or the address of a database.
 
     Examples

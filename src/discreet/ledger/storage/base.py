@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
@@ -14,6 +14,11 @@ TABLE = "discreet_ledger"
 
 COLUMNS = ("number", *INDEX, "body", "hash")
 
+VERSION = 2
+"""The version of the stored format, which is read before anything else; version 1 is that of discreet 0.2."""
+
+PAGE = 2000
+"""The number of entries that are read in one transaction, so that no reader keeps writers waiting."""
 
 DAMAGED = (
     "The ledger is damaged: an entry is not as it was written, or cannot be found. Find out what is wrong with: "
@@ -27,6 +32,20 @@ class LostError(Exception):
 
 class NoLedgerError(LedgerError):
     """The database holds no ledger."""
+
+
+def refuse_version(version: int, name: str) -> None:
+    """Refuse a ledger of another format than this program's."""
+    if version < VERSION:
+        raise LedgerError(
+            f"{name} has format {version}, that of an older discreet. Stop the programs that use it, and bring it to "
+            f"format {VERSION}, once: discreet ledger migrate {name}. Nothing was released."
+        )
+    if version > VERSION:
+        raise LedgerError(
+            f"{name} has format {version}, and this discreet knows formats up to {VERSION}: use a newer discreet. "
+            "Nothing was released."
+        )
 
 
 class Reading(Protocol):
@@ -70,11 +89,24 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Reading]:
         """A read-only transaction."""
 
-    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, in one snapshot, with the index values they are stored under."""
+    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries, the oldest first, with the index values they are stored under; no lock is held between pages."""
 
     def flaws(self) -> list[str]:
         """List the flaws of the storage itself."""
+
+
+class LastingStorage(Storage, Protocol):
+    """A storage that outlives its process."""
+
+    def copy(self, entries: Iterable[LedgerEntry]) -> None:
+        """Make a ledger of given entries where there is none; if they raise an error, nothing is made."""
+
+    def scan_old(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]] | None:
+        """All entries of a ledger of an older format; None if it has the current one."""
+
+    def migrate(self) -> None:
+        """Bring a sound ledger of an older format to the current one."""
 
 
 def statements(number: str, text: str) -> list[str]:
@@ -88,7 +120,7 @@ def statements(number: str, text: str) -> list[str]:
 
 
 NEWEST = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} {{where}} ORDER BY number DESC LIMIT 1"
-ALL = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} ORDER BY number"
+FOLLOWING = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} WHERE number > {{mark}} ORDER BY number LIMIT {PAGE}"
 NEWER = (
     f"SELECT number FROM {TABLE} WHERE number > {{mark}} "
     "AND (replace(body, {mark}, '') <> body OR replace(body, {mark}, '') <> body) LIMIT 1"
@@ -98,10 +130,13 @@ ACCOUNTS = f"SELECT defines FROM {TABLE} WHERE defines IS NOT NULL ORDER BY numb
 
 
 class SQLTransaction:
-    """Lookups and appends on one database connection; `mark` is the placeholder for values in its SQL."""
+    """Lookups and appends on one database connection.
 
-    def __init__(self, connection: Any, mark: str) -> None:
-        self._connection, self._mark = connection, mark
+    `mark` is the placeholder for values in its SQL, and `more` are the values of further columns.
+    """
+
+    def __init__(self, connection: Any, mark: str, *more: Any) -> None:
+        self._connection, self._mark, self._more = connection, mark, more
 
     def find(self, column: str, value: Any) -> LedgerEntry | None:
         """The newest entry that has this value in a column of the index."""
@@ -126,13 +161,22 @@ class SQLTransaction:
 
     def append(self, entry: LedgerEntry) -> None:
         """Add the next entry."""
-        marks = ", ".join([self._mark] * len(COLUMNS))
-        values = (entry.number, *entry.index, entry.body, entry.hash)
+        values = (entry.number, *entry.index, entry.body, entry.hash, *self._more)
+        marks = ", ".join([self._mark] * len(values))
         self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", values)
 
     def _newest(self, where: str, *values: Any) -> LedgerEntry | None:
         found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
         return None if found is None else sound(entry_of(found), tuple(found[1:-2]))
+
+
+def paged(page: Callable[[int], Sequence[Sequence[Any]]]) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+    """All entries, page by page, given the rows of the page that follows a number."""
+    number = -1
+    while rows := page(number):
+        for row in rows:
+            yield entry_of(row), tuple(row[1:-2])
+        number = rows[-1][0]
 
 
 def entry_of(row: Sequence[Any]) -> LedgerEntry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -76,10 +76,11 @@ class Memory:
         self._entries.append(entry)
         self._places |= dict.fromkeys(keys, entry.number)
 
-    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
+    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
         """All entries, with the index values they are stored under."""
         with self._alone():
-            return [(entry, entry.index) for entry in self._entries]
+            entries = list(self._entries)
+        return ((entry, entry.index) for entry in entries)
 
     def flaws(self) -> list[str]:
         """Return an empty list: no other process can change the entries."""

@@ -1,9 +1,10 @@
 """Refusal of ledger files that have a second name.
 
-SQLite keeps its log and its locks in files beside a database, named after it. A database that is reached by two names,
-in two folders, has two logs, and each process may spend what another has already spent. So a second name is refused,
-whether it is a hard link or a mount of the single file, as is common with containers. Symbolic links are resolved
-first. Folders may be mounted anywhere, because the log is mounted with them.
+SQLite keeps the journal of an unfinished transaction in a file beside a database, named after it, and the head of a
+ledger lies there, too. By a second name, in another folder, neither is found: what a killed process left half-written
+stays so, and an older copy is not noticed. So a second name is refused, whether it is a hard link or a mount of the
+single file, as is common with containers. Symbolic links are resolved first. Folders may be mounted anywhere, because
+the files beside are mounted with them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from discreet.errors import LedgerError
 MOUNTS = Path("/proc/self/mountinfo")
 """The Linux list of mounts, as this process sees it."""
 
-BESIDE = ("", "-wal", "-shm")
-"""The file, its log and the log's index."""
+BESIDE = ("", "-journal", "-head", "-wal", "-shm")
+"""The file, the journal of a transaction, the head, and the log and its index of format 1."""
 
 
 def refuse_second_names(path: Path) -> None:
-    """Refuse a file if it, or its log, has a second name; missing files are ignored."""
+    """Refuse a file if it, or one beside it, has a second name; missing files are ignored."""
     mounts = _mounts()
     for one in (path.with_name(path.name + end) for end in BESIDE):
         try:
@@ -33,13 +34,13 @@ def refuse_second_names(path: Path) -> None:
             raise LedgerError(
                 f"{one.name} has a second name, a hard link, and programs that use the one do not see what others "
                 "spend by the other. Remove one of the names: find -samefile lists them. To keep a copy of a ledger: "
-                "discreet ledger export. Nothing was released."
+                "discreet ledger backup. Nothing was released."
             )
         alone = facts.st_dev != one.parent.stat().st_dev if mounts is None else str(one) in mounts
         if alone or one.is_symlink():
             raise LedgerError(
-                f"{one.name} is mounted by itself, or is a link, and its log is not: programs here and there do not "
-                "see what the others spend. Mount the folder that holds it, not the file: for example "
+                f"{one.name} is mounted by itself, or is a link, and the files beside it are not: programs here and "
+                "there do not see what the others spend. Mount the folder that holds it, not the file: for example "
                 f"-v /srv/ledger:/ledger, and use /ledger/{path.name}. Nothing was released."
             )
 

@@ -9,14 +9,25 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger.entries import LedgerEntry
-from discreet.ledger.storage.base import ALL, TABLE, LostError, NoLedgerError, SQLTransaction, entry_of, statements
+from discreet.ledger.storage.base import (
+    FOLLOWING,
+    TABLE,
+    VERSION,
+    LostError,
+    NoLedgerError,
+    SQLTransaction,
+    paged,
+    refuse_version,
+    statements,
+)
 
 try:
     import psycopg
@@ -35,6 +46,21 @@ _GUARDS = [
     f"CREATE TRIGGER {TABLE}_all BEFORE TRUNCATE ON {TABLE} FOR EACH STATEMENT EXECUTE FUNCTION {TABLE}_guard()",
 ]
 
+_FORMAT = [
+    f"CREATE FUNCTION {TABLE}_format() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT {VERSION}'",
+    f"ALTER TABLE {TABLE} ADD COLUMN format INTEGER NOT NULL DEFAULT {VERSION} CHECK (format = {VERSION})",
+    f"ALTER TABLE {TABLE} ALTER COLUMN format DROP DEFAULT",
+]
+"""Statements that say which format a ledger has, and refuse the entries of programs that do not say the same."""
+
+_REASONS = {
+    "53100": "its server's disk is full",
+    "57014": "a statement took longer than the server's statement_timeout allows, or it was cancelled",
+    "55P03": "others were using it for longer than the server's lock_timeout allows",
+    "23502": "its format is another one than this program's",
+}
+"""Messages for SQLSTATEs; the server's own words may quote the address."""
+
 
 class PostgreSQL:
     """A table in a database, named by an address such as ``postgresql://host/people``; one ledger in each schema."""
@@ -48,11 +74,14 @@ class PostgreSQL:
     def create(self) -> None:
         """Create the table; refuse if there is one."""
         with self._told(), closing(self._connect()) as connection, connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            if _holds_ledger(connection):
-                raise LedgerError(f"{self.name} holds a ledger already. It is not replaced; name another database.")
-            for statement in [*statements("BIGINT", "TEXT"), *_GUARDS]:
-                connection.execute(statement)
+            self._make(connection)
+
+    def _make(self, connection: Connection) -> None:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        if _version(connection) is not None:
+            raise LedgerError(f"{self.name} holds a ledger already. It is not replaced; name another database.")
+        for statement in [*statements("BIGINT", "TEXT"), *_GUARDS, *_FORMAT]:
+            connection.execute(statement)
 
     @contextmanager
     def writing(self) -> Iterator[SQLTransaction]:
@@ -61,7 +90,7 @@ class PostgreSQL:
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL synchronous_commit TO on; SELECT pg_advisory_xact_lock({_LOCK})")
-                    yield SQLTransaction(connection, "%s")
+                    yield SQLTransaction(connection, "%s", VERSION)
             except (psycopg.OperationalError, psycopg.errors.UniqueViolation):
                 raise LostError from None
 
@@ -72,11 +101,36 @@ class PostgreSQL:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield SQLTransaction(connection, "%s")
 
-    def entries(self) -> Sequence[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, in one snapshot, with the index values they are stored under."""
-        with self._told(), self._opened() as connection:
-            found = connection.execute(ALL).fetchall()
-        return [(entry_of(line), tuple(line[1:-2])) for line in found]
+    def copy(self, entries: Iterable[LedgerEntry]) -> None:
+        """Make a ledger of given entries where there is none, in one transaction."""
+        with self._told(), closing(self._connect()) as connection, connection.transaction():
+            self._make(connection)
+            transaction = SQLTransaction(connection, "%s", VERSION)
+            for entry in entries:
+                transaction.append(entry)
+
+    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries, the oldest first, with the index values they are stored under; no lock is held between pages."""
+        return paged(partial(self._page, VERSION))
+
+    def scan_old(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]] | None:
+        """All entries of a ledger of format 1; None if it has the current format."""
+        with self._told(), self._opened(version=None) as connection:
+            version = _version(connection) or 0
+        if version > VERSION:
+            refuse_version(version, self.name)
+        return paged(partial(self._page, 1)) if version == 1 else None
+
+    def _page(self, version: int, number: int) -> list[Any]:
+        with self._told(), self._opened(version) as connection:
+            return connection.execute(FOLLOWING.format(mark="%s"), [number]).fetchall()
+
+    def migrate(self) -> None:
+        """Bring a ledger of format 1 to the current format, in one transaction."""
+        with self._told(), self._opened(version=1) as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            for statement in _FORMAT:
+                connection.execute(statement)
 
     def flaws(self) -> list[str]:
         """List missing guard triggers, and a server that has fsync off."""
@@ -90,10 +144,12 @@ class PostgreSQL:
         return flaws if waits == ("on",) else [*flaws, "The server has fsync off: a crash of it may lose entries."]
 
     @contextmanager
-    def _opened(self) -> Iterator[Connection]:
-        """A connection to a database that holds a ledger; it is kept for reuse unless it failed."""
-        connection = self._used() or self._new()
+    def _opened(self, version: int | None = VERSION) -> Iterator[Connection]:
+        """A connection to a ledger of one format, or of any; it is kept for reuse unless it failed."""
+        connection, found = self._used() or self._new()
         try:
+            if version not in (None, found):
+                refuse_version(found, self.name)
             yield connection
         finally:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
@@ -101,21 +157,21 @@ class PostgreSQL:
             else:
                 connection.close()
 
-    def _used(self) -> Connection | None:
-        """An idle connection that still works, if there is one."""
+    def _used(self) -> tuple[Connection, int] | None:
+        """An idle connection that still works, and the format of its ledger, if there is one."""
         idle = _idle(self._address)
         while idle:
             with contextlib.suppress(psycopg.Error, IndexError):
                 connection = idle.pop()
-                if _holds_ledger(connection):
-                    return connection
+                if (found := _version(connection)) is not None:
+                    return connection, found
         return None
 
-    def _new(self) -> Connection:
-        """A new connection."""
+    def _new(self) -> tuple[Connection, int]:
+        """A new connection, and the format of its ledger."""
         connection = self._connect()
-        if _holds_ledger(connection):
-            return connection
+        if (found := _version(connection)) is not None:
+            return connection, found
         connection.close()
         raise NoLedgerError(
             f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME --epsilon 3 "
@@ -132,6 +188,7 @@ class PostgreSQL:
             yield
         except psycopg.Error as error:
             why = f"the database says {error.sqlstate}" if error.sqlstate else "the database does not answer"
+            why = _REASONS.get(error.sqlstate or "", why)
             raise LedgerError(f"The ledger {self.name} cannot be used: {why}. Nothing was released.") from None
 
 
@@ -150,5 +207,12 @@ def _close_idle() -> None:
             connection.close()
 
 
-def _holds_ledger(connection: Connection) -> bool:
-    return connection.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
+def _version(connection: Connection) -> int | None:
+    """The version of the format of the ledger that a database holds; None if it holds none."""
+    found = connection.execute(
+        "SELECT to_regclass(%s), (SELECT prosrc FROM pg_catalog.pg_proc WHERE oid = to_regprocedure(%s))",
+        [TABLE, f"{TABLE}_format()"],
+    ).fetchone()
+    if found is None or found[0] is None:
+        return None
+    return 1 if found[1] is None else int(found[1].removeprefix("SELECT "))
