@@ -19,6 +19,7 @@ from discreet.service.people import People, Person
 from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest, takes_classes
 from discreet.service.settings import Settings
 from discreet.service.storage import Store
+from discreet.service.witness import Witness
 from discreet.service.work import Work, load_release
 
 
@@ -60,8 +61,10 @@ class Service:
         self.catalogue = Catalogue(settings, self.store)
         self.people = People(self.store)
         self.jobs = Jobs(self.store, settings.service.unfinished_jobs)
+        self.witness = Witness(self.store, self.ledger)
+        self.witness.start()
         self.balances = Balances(self.ledger)
-        self.work = Work(self.catalogue, self.jobs, self.ledger)
+        self.work = Work(self.catalogue, self.jobs, self.witness, self.ledger)
         self._releases: dict[str, PrivateMoments] = {}
         self._check_accounts()
 

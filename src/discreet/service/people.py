@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from discreet.errors import ParameterError
 from discreet.service.log import note
-from discreet.service.storage import Store, facts, keys, people, sessions
+from discreet.service.storage import Store, fact, keys, people, sessions, write_fact
 
 Role = Literal["analyst", "custodian"]
 ROLES = ("analyst", "custodian")
@@ -169,11 +169,11 @@ class People:
 def server_secret(store: Store) -> str:
     """Return the secret of this service, made once, that signs the cookie of a sign-in under way."""
     with store.writing() as connection:
-        found = connection.execute(select(facts.c.value).where(facts.c.name == "secret")).scalar()
+        found = fact(connection, "secret")
         if found is None:
             found = secrets.token_urlsafe(32)
-            connection.execute(insert(facts).values(name="secret", value=found))
-    return str(found)
+            write_fact(connection, "secret", found)
+    return found
 
 
 def _checked(name: str, role: str) -> str:

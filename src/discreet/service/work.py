@@ -42,6 +42,7 @@ from discreet.service.requests import (
     estimator_of,
 )
 from discreet.service.settings import TableSettings
+from discreet.service.witness import Witness, WitnessedAccount
 
 MADE_UP_ROWS = 1000
 """Number of made-up rows that a request is tried on."""
@@ -90,12 +91,12 @@ class Work:
 
     Parameters
     ----------
-    catalogue, jobs, ledger
-        The tables, the queue, and the ledger that is charged.
+    catalogue, jobs, witness, ledger
+        The tables, the queue, what was seen of the ledger, and the ledger that is charged.
     """
 
-    def __init__(self, catalogue: Catalogue, jobs: Jobs, ledger: Ledger) -> None:
-        self._catalogue, self._jobs, self._ledger = catalogue, jobs, ledger
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, witness: Witness, ledger: Ledger) -> None:
+        self._catalogue, self._jobs, self._witness, self._ledger = catalogue, jobs, witness, ledger
 
     def do(self, job: StoredJob) -> float:
         """Carry out a job and store its outcome; return the seconds to wait, so that the next job begins at a step."""
@@ -169,7 +170,7 @@ class Work:
             table.settings.account, purpose=asked.purpose, who=job.person, request=request_name(job)
         )
         try:
-            with account, asked_for("; ".join(formulas(asked))):
+            with WitnessedAccount(self._witness, account), asked_for("; ".join(formulas(asked))):
                 return table.released(asked, neighbors)
         except LedgerError:
             raise
