@@ -20,8 +20,10 @@ from discreet.service.api import api
 from discreet.service.auth import NotAllowedError, SignInError, TooOftenError
 from discreet.service.core import NotFoundError, OverBudgetError, Service
 from discreet.service.custody import custody
-from discreet.service.jobs import NEUTRAL, BusyError, ConflictError
-from discreet.service.limits import ATTEMPTS, Guard, Rates
+from discreet.service.jobs import NEUTRAL, ConflictError
+from discreet.service.limited import BrokenStepError, BusyError
+from discreet.service.limits import ATTEMPTS, Guard
+from discreet.service.rates import Rates
 from discreet.service.settings import LOCAL
 from discreet.service.supervisor import Supervisor
 
@@ -59,8 +61,8 @@ def build(service: Service, config: str | None = None) -> FastAPI:
         lifespan=living, description="Private regression for analysts who may not see the data.",
     )  # fmt: skip
     app.state.service = service
-    app.state.rates = Rates(service.settings.service.requests_a_minute)
-    app.state.attempts = Rates(ATTEMPTS)
+    app.state.rates = Rates(service.store, "requests", service.settings.service.requests_a_minute)
+    app.state.attempts = Rates(service.store, "attempts", ATTEMPTS)
     app.include_router(api)
     app.include_router(pages.pages, include_in_schema=False)
     app.include_router(custody, include_in_schema=False)
@@ -82,7 +84,7 @@ def _handle(app: FastAPI) -> None:
 
     def ours(request: Request, error: Exception) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
-        if isinstance(error, BudgetError):
+        if isinstance(error, (BudgetError, BrokenStepError)):
             return _told(request, 503, NEUTRAL)
         return _told(request, status, str(error))
 

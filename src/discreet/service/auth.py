@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from discreet.service.core import Service
-from discreet.service.limits import Rates
 from discreet.service.people import HOURS, Person
+from discreet.service.rates import Rates
 
 
 class SignInError(Exception):

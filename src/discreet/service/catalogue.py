@@ -19,6 +19,7 @@ from discreet.data.moments import Moments
 from discreet.data.reading import Table
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning
+from discreet.service.limited import Document
 from discreet.service.log import note
 from discreet.service.people import digest
 from discreet.service.settings import Settings, TableSettings
@@ -51,6 +52,10 @@ class Catalogue:
     def domain(self, name: str) -> Domain:
         """Return the public facts about a table."""
         return self.settings.domains[name]
+
+    def document(self, name: str) -> Document:
+        """Return the public facts about a table as text."""
+        return Document(canonical(self.domain(name).to_dict()).decode())
 
     def data(self, name: str) -> Path:
         """Return the path of its rows."""
@@ -106,7 +111,7 @@ class Catalogue:
         path = self.data(name)
         parts = sorted(path.rglob("*")) if path.is_dir() else [path]
         stats = [(str(part), part.stat().st_size, part.stat().st_mtime_ns) for part in parts if part.exists()]
-        return digest(repr(stats) + canonical(self.domain(name).to_dict()).decode())
+        return digest(repr(stats) + self.document(name))
 
 
 def problem_of(data: Path, domain: Domain) -> str | None:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from discreet.errors import ParameterError
 from discreet.service.log import note
-from discreet.service.storage import Store, fact, keys, people, sessions, write_fact
+from discreet.service.storage import Store, fact, keys, paged, people, sessions, write_fact
 
 Role = Literal["analyst", "custodian"]
 ROLES = ("analyst", "custodian")
@@ -101,12 +101,13 @@ class People:
                 note(connection, by, "revoked a key", key=id_)
         return bool(gone)
 
-    def all_keys(self) -> list[dict[str, Any]]:
-        """Return all keys without their secrets, the newest first."""
+    def all_keys(self, page: int = 1) -> list[dict[str, Any]]:
+        """Return a page of the keys without their secrets, the newest first."""
         joined = keys.join(people, keys.c.person == people.c.name)
         columns = keys.c.id, keys.c.person, people.c.role, keys.c.since, keys.c.revoked
+        wanted = select(*columns).select_from(joined).order_by(keys.c.since.desc(), keys.c.id)
         with self._store.reading() as connection:
-            found = connection.execute(select(*columns).select_from(joined).order_by(keys.c.since.desc()))
+            found = connection.execute(paged(wanted, page))
             return [dict(row) for row in found.mappings()]
 
     # ---------------------------------------------------------------- sessions of browsers

@@ -65,10 +65,13 @@ class ServiceSettings(_Closed):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8350
     public: str | None = None
+    proxies: tuple[str, ...] = ()
     database: str = "service.db"
     ledger: str = "people.ledger"
     workers: Annotated[int, Field(ge=0, le=64)] = 2
     step: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    preparation_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    preparation_megabytes: Annotated[int, Field(ge=128, le=2**20)] = 1024
     requests_a_minute: Annotated[int, Field(ge=10)] = 300
     unfinished_jobs: Annotated[int, Field(ge=1)] = 20
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     String,
     Table,
     Text,
@@ -39,6 +40,9 @@ from discreet.errors import ParameterError
 
 FORMAT = 2
 """The format version of the tables: 1 is that of discreet 0.2.0, which does not state it."""
+
+ON_A_PAGE = 100
+"""Number of entries on a page of a list."""
 
 WAIT = 60
 """Seconds to wait for other writers."""
@@ -187,6 +191,11 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def paged(wanted: Select[Any], page: int, most: int = ON_A_PAGE) -> Select[Any]:
+    """Return a query for one page of a list; pages count from 1."""
+    return wanted.limit(most).offset((page - 1) * most)
 
 
 def fact(connection: Connection, name: str) -> str | None:

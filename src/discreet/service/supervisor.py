@@ -41,7 +41,7 @@ class Supervisor:
             self._hire()
         self._thread.start()
 
-    def stop(self, wait: float = 10.0) -> None:
+    def stop(self, wait: float = 5.0) -> None:
         """Let workers finish their jobs; those that take longer end later, by themselves."""
         self._stopped.set()
         self._thread.join()
