@@ -70,6 +70,7 @@ def _serve(config: Path, port: int | None, *, demo: bool) -> None:
 
     from discreet.service.app import build
     from discreet.service.limits import CONNECTIONS, GRACE, PromptProtocol
+    from discreet.service.telemetry import log_to_stderr
 
     for name in service.settings.tables:
         if not service.catalogue.is_checked(name) and (problem := service.catalogue.check(name, "start")) is not None:
@@ -82,6 +83,8 @@ def _serve(config: Path, port: int | None, *, demo: bool) -> None:
         console.say(f"An analyst's key:   {service.people.new_key('ada', 'analyst', 'demo')}")
         console.say(f"A custodian's key:  {service.people.new_key('carl', 'custodian', 'demo')}")
     console.say("Ctrl-C ends it.")
+    if settings.log:
+        log_to_stderr()
     options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
     options |= {"http": PromptProtocol, "limit_concurrency": CONNECTIONS, "timeout_graceful_shutdown": GRACE}
     options |= {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}

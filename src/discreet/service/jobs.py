@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from discreet.errors import DiscreetError
@@ -210,6 +210,29 @@ class Jobs:
         """Return the names of a job's files."""
         with self._store.reading() as connection:
             return list(connection.execute(select(files.c.name).where(files.c.job == id_)).scalars())
+
+    def counts(self) -> dict[str, float]:
+        """Return how many jobs there are in each state."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)).all()
+        return dict.fromkeys((*UNFINISHED, *OVER), 0.0) | {state: float(count) for state, count in found}
+
+    def oldest_queued(self) -> float:
+        """Return the seconds for which the first job in the queue has waited; 0 if there is none."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(func.min(jobs.c.created)).where(jobs.c.state == "queued")).scalar()
+        return 0.0 if found is None else max(time.time() - found, 0.0)
+
+    def forget(self, before: float) -> int:
+        """Delete jobs that ended before a time, and their files, but for those that were paid for; return how many."""
+        paid = jobs.c.kind.in_(PAID) & jobs.c.state.in_(("done", "failed", "lost"))
+        old = select(jobs.c.id).where(jobs.c.state.in_(OVER), jobs.c.finished < before, ~paid)
+        with self._store.writing() as connection:
+            connection.execute(delete(files).where(files.c.job.in_(old)))
+            gone = connection.execute(delete(jobs).where(jobs.c.id.in_(old))).rowcount
+            if gone:
+                note(connection, "service", "deleted old requests", count=gone)
+        return gone
 
     def decide(self, id_: str, custodian: str, *, approve: bool, why: str = "") -> None:
         """Approve a request, or refuse it."""

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LARGEST = 64 * 1024
@@ -50,10 +52,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Guard:
-    """Add the headers to every reply, and refuse bodies that are too long, declared or not."""
+    """Add the headers to every reply, answer for errors, and refuse bodies that are too long, declared or not."""
 
-    def __init__(self, app: Any, https: bool) -> None:
-        self._app = app
+    def __init__(self, app: Any, https: bool, broken: Callable[[Request, Exception], Response]) -> None:
+        self._app, self._broken = app, broken
         self._headers = HEADERS | ({"strict-transport-security": "max-age=31536000"} if https else {})
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -62,8 +64,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 present = {name.lower() for name, _ in message["headers"]}
                 own = [(name.encode(), value.encode()) for name, value in self._headers.items()]
                 message["headers"] = [*message["headers"], *(pair for pair in own if pair[0] not in present)]
@@ -83,7 +89,12 @@ class Guard:
         async def replayed() -> Message:
             return given.pop() if given else await receive()
 
-        await self._app(scope, replayed, guarded)
+        try:
+            await self._app(scope, replayed, guarded)
+        except Exception as error:
+            answer = self._broken(Request(scope), error)
+            if not begun:
+                await answer(scope, receive, guarded)
 
 
 async def _body(receive: Receive) -> Message | None:

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -35,7 +35,7 @@ class Person:
 
     name: str
     role: Role
-    form: str = ""
+    form: str = field(default="", repr=False)
     """The CSRF token of their forms: empty for keys, which no other page can make a browser send."""
 
     @property

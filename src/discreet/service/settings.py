@@ -19,6 +19,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """The names of tables, which are part of URLs."""
 
 LOCAL = ("127.0.0.1", "localhost")
+LOOPBACK = (*LOCAL, "::1")
+
+Secret = Annotated[str, Field(repr=False)]
+"""A value, or the name of an environment variable that has it; never shown."""
 
 
 class _Closed(BaseModel):
@@ -52,7 +56,7 @@ class Oidc(_Closed):
 
     issuer: str
     client_id: str
-    client_secret: str
+    client_secret: Secret
     name: str = "your organisation"
     claim: str = "email"
     analysts: tuple[str, ...] = ()
@@ -66,8 +70,11 @@ class ServiceSettings(_Closed):
     port: Annotated[int, Field(ge=0, le=65535)] = 8350
     public: str | None = None
     proxies: tuple[str, ...] = ()
-    database: str = "service.db"
-    ledger: str = "people.ledger"
+    database: Secret = "service.db"
+    ledger: Secret = "people.ledger"
+    metrics_token: Annotated[str | None, Field(repr=False)] = None
+    log: bool = True
+    keep_days: Annotated[int, Field(ge=1)] | None = None
     workers: Annotated[int, Field(ge=0, le=64)] = 2
     step: Annotated[float, Field(gt=0, le=3600)] = 5.0
     preparation_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
@@ -124,6 +131,11 @@ class Settings(_Closed):
                 "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/howto/service.md); or, where "
                 "the proxy is on another computer, set public = 'https://...', the address that people use."
             )
+        if self.oidc is not None and not _is_safe(self.oidc.issuer):
+            raise ParameterError(
+                "[oidc] issuer must begin with https://, or be on this computer, for tests: what is fetched "
+                "from it says who somebody is."
+            )
         if self.oidc is not None and self.service.public is None:
             raise ParameterError("[oidc] needs public = 'https://...' in [service]: the provider sends people there.")
 
@@ -145,6 +157,12 @@ class Settings(_Closed):
     def domains(self) -> dict[str, Domain]:
         """Read the public facts of each table."""
         return {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
+
+
+def _is_safe(issuer: str) -> bool:
+    """Whether nobody on the way can change what a provider says."""
+    parts = urlsplit(issuer)
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
 
 
 def secret(text: str) -> str:

@@ -35,6 +35,7 @@ from discreet.service.requests import (
 )
 from discreet.service.settings import TableSettings
 from discreet.service.steps import PublicTable, dumped, model_files, saved
+from discreet.service.telemetry import log
 from discreet.service.witness import Witness, WitnessedAccount
 
 TRIES = 3
@@ -90,6 +91,7 @@ class Work:
         if job.kind in PAID:
             shown = shown_at(job.started or time.time(), time.time(), self._catalogue.settings.service.step)
         self._jobs.finish(job, done.state, results=done.files, answer=done.answer, problem=done.problem, shown=shown)
+        log("job", job=job.id, kind=job.kind, table=job.table, who=job.person, state=done.state)
         return 0.0 if shown is None else max(shown - time.time(), 0.0)
 
     def settle(self, job: StoredJob) -> None:
