@@ -16,6 +16,8 @@ from sqlalchemy import text
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.accounts import Reservation
+from discreet.ledger.entries import LedgerEntry
+from discreet.ledger.storage import storage_of
 from discreet.service.core import Service
 from discreet.service.jobs import NEUTRAL
 from discreet.service.settings import Settings
@@ -27,15 +29,17 @@ KEY = "dk_190787ba_DR0yffUbhDqealYpTLVoWzJK1XOyrkhW36ctPRpjVrE"
 
 
 def removed(path):
-    """Remove a ledger with its logs."""
+    """Remove a ledger with all that lies beside it."""
     for part in path.parent.glob(f"{path.name}*"):
         part.unlink()
 
 
 def copied(path, to):
-    """Copy a ledger as a backup does: all of it, in one snapshot."""
-    with sqlite3.connect(path) as source, sqlite3.connect(to) as target:
-        source.backup(target)
+    """Copy a ledger with all that lies beside it, as a snapshot of the disk does."""
+    to.mkdir(exist_ok=True)
+    for part in path.parent.glob(f"{path.name}*"):
+        if not part.name.endswith("-shm"):
+            shutil.copy(part, to / part.name)
 
 
 def opened(path):
@@ -57,9 +61,8 @@ def test_an_older_copy_is_refused_at_start_and_before_each_charge(tmp_path):
     assert town.done()["state"] == "done"
     newest = tmp_path / "newest"
     copied(ledger, newest)
-    town.service.ledger._storage._idle = None  # the ledger is replaced under a service that runs
-    removed(ledger)
-    shutil.copy(backup, ledger)
+    removed(ledger)  # under a service that runs
+    copied(backup / ledger.name, tmp_path)
     told = town.done(formula="income ~ sex", reuse=False)
     assert (told["state"], told["answer"]) == ("failed", NEUTRAL)
     assert reserved(Ledger(ledger)) == 0
@@ -70,7 +73,7 @@ def test_an_older_copy_is_refused_at_start_and_before_each_charge(tmp_path):
     with pytest.raises(LedgerError, match="older copy"):
         Service(Settings.from_file(town.config))
     removed(ledger)
-    shutil.copy(newest, ledger)  # the remedy
+    copied(newest / ledger.name, tmp_path)  # the remedy
     again = Town(town.config)
     assert again.done(formula="income ~ sex", reuse=False)["state"] == "done"
     assert reserved(again.service.ledger) == 2
@@ -113,9 +116,13 @@ def test_a_charge_is_noted_before_its_noise_is_drawn(tmp_path, monkeypatch):
 
 def old_service(folder):
     """A service as 0.2.0 left it: a model was made, and a request waits."""
-    for name, to in (("service.0.2.0.sql", "service.db"), ("service.0.2.0.ledger.sql", "people.ledger")):
-        with sqlite3.connect(folder / to) as database:
-            database.executescript((OLD / name).read_text(encoding="utf-8"))
+    with sqlite3.connect(folder / "service.db") as database:
+        database.executescript((OLD / "service.0.2.0.sql").read_text(encoding="utf-8"))
+    storage = storage_of(folder / "people.ledger")
+    storage.create()
+    with storage.writing() as ledger:
+        for number, line in enumerate((OLD / "service.0.2.0.ledger.jsonl").read_text(encoding="utf-8").splitlines()):
+            ledger.append(LedgerEntry(number, **json.loads(line)))
     write_people(folder / "people.csv")
     (folder / "people.toml").write_text(SCHEMA, encoding="utf-8")
     (folder / "service.toml").write_text(CONFIG.format(step=0.05, workers=1, more=""), encoding="utf-8")

@@ -109,11 +109,11 @@ class Service:
         return Quote(price, why_not, self.serves(asked, person), share)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
-        """Return current releases of the table that a model can be fitted to for free, the most accurate first.
+        """Return current releases of an open table that a model can be fitted to for free, the most accurate first.
 
         Releases with another unit of privacy or other weights than the schema's are left out.
         """
-        if getattr(asked, "method", None) not in SOLVES:
+        if getattr(asked, "method", None) not in SOLVES or not self.catalogue.is_open(asked.table):
             return []
         changed = self.catalogue.changed(asked.table)
         releases = self.jobs.releases(asked.table, self.whose(asked.table, person))

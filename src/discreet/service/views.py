@@ -106,14 +106,18 @@ def formulas(found: StoredJob) -> list[str]:
 
 
 def releases(service: Service, table: str, person: Person, page: int = 1) -> list[dict[str, Any]]:
-    """Describe a page of the releases of a table that somebody may fit models to, the newest first."""
+    """Describe a page of the releases of a table that somebody may fit models to, the newest first.
+
+    Of a closed table none is current, whatever closed it.
+    """
     whose, changed = service.whose(table, person), service.catalogue.changed(table)
+    is_open = service.catalogue.is_open(table)
     return [
         {
             "release": job.id,
             "epsilon": job.facts["epsilon"],
             "asked": formulas(job),
-            "current": (job.started or 0.0) >= changed,
+            "current": is_open and (job.started or 0.0) >= changed,
             "made": moment(job.created),
         }
         for job in service.jobs.releases(table, whose, page)

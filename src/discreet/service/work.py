@@ -121,8 +121,9 @@ class Work:
             return JobOutcome("failed", answer=NEUTRAL, problem=problem)
         if not isinstance(error, (LedgerError, BrokenStepError, BusyError)):
             self._catalogue.close(job.table, problem, "service")
-        spent = is_paid(self._ledger, job)
-        return JobOutcome("failed", answer=f"{NEUTRAL} What it cost is spent." if spent else NEUTRAL, problem=problem)
+        if is_paid(self._ledger, job):
+            problem += "\nIt had been paid for: what it cost is spent."
+        return JobOutcome("failed", answer=NEUTRAL, problem=problem)
 
     def _files(self, job: StoredJob) -> dict[str, str]:
         asked = job.asked
