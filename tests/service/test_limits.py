@@ -12,7 +12,7 @@ import uvicorn
 from conftest import Town, set_up
 
 from discreet.service import core, limits
-from discreet.service.limited import Document, LimitedSteps, RefusedError
+from discreet.service.limited import LimitedSteps, RefusedError, SentText
 from discreet.service.limits import PromptProtocol
 from discreet.service.rates import Rates
 from discreet.service.storage import ON_A_PAGE, Store, jobs
@@ -71,7 +71,7 @@ def test_a_step_that_takes_too_much_memory_is_refused(town):
     domain = town.service.catalogue.document("people")
     own = {"domain": domain, "formulas": ["income ~ age"], "classes": False, "most": 100}
     assert steps.take("read", seconds=60, **own) is None
-    many = Document(json.dumps({"columns": {"g": {"levels": [f"{i:0200d}" for i in range(200_000)]}}}))
+    many = SentText(json.dumps({"columns": {"g": {"levels": [f"{i:0200d}" for i in range(200_000)]}}}))
     with pytest.raises(RefusedError, match="64 MB"):
         steps.take("read", seconds=60, **own | {"domain": many})
     assert steps.take("read", seconds=60, **own) is None

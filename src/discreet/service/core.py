@@ -11,12 +11,12 @@ from discreet.ledger import Ledger
 from discreet.service.balances import Balances, Price
 from discreet.service.catalogue import Catalogue
 from discreet.service.jobs import ConflictError, Jobs, StoredJob
-from discreet.service.limited import Document, limited_steps
+from discreet.service.limited import SentText, limited_steps
 from discreet.service.people import People, Person
 from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest, takes_classes
 from discreet.service.settings import Settings
 from discreet.service.storage import Store
-from discreet.service.witness import Witness
+from discreet.service.witness import LedgerWitness
 from discreet.service.work import Work
 
 
@@ -61,12 +61,12 @@ class Service:
         self.catalogue = Catalogue(settings, self.store)
         self.people = People(self.store)
         self.jobs = Jobs(self.store, settings.service.unfinished_jobs)
-        self.witness = Witness(self.store, self.ledger)
+        self.witness = LedgerWitness(self.store, self.ledger)
         self.witness.start()
         self.balances = Balances(self.ledger)
         self.work = Work(self.catalogue, self.jobs, self.witness, self.ledger)
         self.steps = limited_steps(settings.service.preparation_megabytes)
-        self._releases: dict[str, Document] = {}
+        self._releases: dict[str, SentText] = {}
         self._check_accounts()
 
     @classmethod
@@ -76,6 +76,7 @@ class Service:
 
     def _check_accounts(self) -> None:
         for name, table in self.settings.tables.items():
+            self.catalogue.place(name)
             self.ledger.account(table.account)
             self.balances.times(table.account, self.catalogue.domain(name).unit.person)
 
@@ -155,9 +156,9 @@ class Service:
         state = "waiting" if table.approval else "queued"
         return self.jobs.submit(person, asked, made, reference, asdict(quote.price), state)
 
-    def _release(self, id_: str) -> Document:
+    def _release(self, id_: str) -> SentText:
         if id_ not in self._releases:
-            self._releases[id_] = Document(self.jobs.file(id_, "release.json") or "")
+            self._releases[id_] = SentText(self.jobs.file(id_, "release.json") or "")
         return self._releases[id_]
 
     def recheck(self, person: Person, name: str) -> StoredJob:

@@ -45,7 +45,7 @@ class BrokenStepError(DiscreetError):
     """A defect: a step ended with an error that is not one of ours. It read no row."""
 
 
-class Document(str):
+class SentText(str):
     """A long text that is sent to a process once."""
 
     @property
@@ -202,7 +202,7 @@ def limited_steps(megabytes: int) -> LimitedSteps:
 
 def _documents(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for value in given.values():
-        if isinstance(value, Document):
+        if isinstance(value, SentText):
             yield value.mark, value
         elif isinstance(value, dict):
             yield from _documents(value)
@@ -211,6 +211,6 @@ def _documents(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _marked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Put digests in the places of documents."""
     return {
-        name: value.mark if isinstance(value, Document) else _marked(value) if isinstance(value, dict) else value
+        name: value.mark if isinstance(value, SentText) else _marked(value) if isinstance(value, dict) else value
         for name, value in given.items()
     }

@@ -6,7 +6,7 @@ import os
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -34,7 +34,10 @@ class _Closed(BaseModel):
 class TableSettings(_Closed):
     """A table that models may be requested of."""
 
-    data: str
+    data: Secret
+    table: Annotated[str | None, Field(repr=False)] = None
+    engine: Literal["spark", "dask"] | None = None
+    pushdown: bool = False
     schema_file: Annotated[str, Field(alias="schema")]
     account: str
     rows: Annotated[int, Field(gt=1, le=2**53)]

@@ -1,4 +1,4 @@
-"""What is done with a request before any row is read: formulas, plans, trials on made-up rows, models of releases.
+"""Steps of a request before any row is read: formulas, plans, trials on made-up rows, models of releases.
 
 Each step takes public facts alone. It runs in a process of its own with limits of time and memory (`limited.py`), for
 formulas come from people who are not trusted with the computer that reads them.
@@ -41,7 +41,7 @@ NICE = 5
 
 @dataclass(frozen=True)
 class PublicTable:
-    """What is public about a table: its domain, about how many rows it has, and the delta of its releases."""
+    """The public facts of a table: its domain, about how many rows it has, and the delta of its releases."""
 
     domain: Domain
     rows: int

@@ -1,4 +1,4 @@
-"""What operators see of a running service: a log of JSON lines, request ids, and metrics for Prometheus.
+"""Telemetry of a running service, for its operators: a log of JSON lines, request ids, and metrics for Prometheus.
 
 None of it holds data, keys, formulas or results: requests are named by their route, errors by their kind and place.
 """

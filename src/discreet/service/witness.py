@@ -22,7 +22,7 @@ class StaleLedgerError(LedgerError):
     """A ledger that lacks an entry which the service has seen."""
 
 
-class Witness:
+class LedgerWitness:
     """The newest entry that was seen of a ledger.
 
     Parameters
@@ -75,7 +75,7 @@ class Witness:
 class WitnessedAccount(Account):
     """An account whose ledger is compared before each charge; the charge is noted before its noise is drawn."""
 
-    def __init__(self, witness: Witness, account: Account) -> None:
+    def __init__(self, witness: LedgerWitness, account: Account) -> None:
         super().__init__(account.ledger, account.name, account.purpose, account.who, account.request)
         self._witness = witness
 

@@ -23,7 +23,7 @@ from discreet.ledger.blocks import asked as asked_for
 from discreet.results.private_moments import PrivateMoments
 from discreet.service.catalogue import INTERNAL, Catalogue
 from discreet.service.jobs import LOST, NEUTRAL, Jobs, StoredJob
-from discreet.service.limited import BrokenStepError, BusyError, Document, RefusedError, limited_steps
+from discreet.service.limited import BrokenStepError, BusyError, RefusedError, SentText, limited_steps
 from discreet.service.requests import (
     PAID,
     CheckRequest,
@@ -36,7 +36,7 @@ from discreet.service.requests import (
 from discreet.service.settings import TableSettings
 from discreet.service.steps import PublicTable, dumped, model_files, saved
 from discreet.service.telemetry import log
-from discreet.service.witness import Witness, WitnessedAccount
+from discreet.service.witness import LedgerWitness, WitnessedAccount
 
 TRIES = 3
 """Maximum number of times that a job is started whose worker dies before anything is paid for."""
@@ -82,7 +82,7 @@ class Work:
         The tables, the queue, what was seen of the ledger, and the ledger that is charged.
     """
 
-    def __init__(self, catalogue: Catalogue, jobs: Jobs, witness: Witness, ledger: Ledger) -> None:
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, witness: LedgerWitness, ledger: Ledger) -> None:
         self._catalogue, self._jobs, self._witness, self._ledger = catalogue, jobs, witness, ledger
 
     def do(self, job: StoredJob) -> float:
@@ -135,7 +135,7 @@ class Work:
             content = self._jobs.file(asked.release, "release.json")
             if content is None:
                 raise RefusedError("There is no such release.")
-            return self._public("model", job, release=Document(content))
+            return self._public("model", job, release=SentText(content))
         if isinstance(asked, (PlanRequest, TrialRequest)):
             return self._public(asked.kind, job, **table.public)
         return self._paid(job, asked, table)
