@@ -7,8 +7,9 @@
 
 Each analyst reads a page, thinks for about a second, and goes on; one page in 25 is followed by a request for a plan or
 a model. The budget holds a part of the models only, so that the ledger refuses the rest. Afterwards there must be
-no errors, and the ledger must have paid for exactly the models that were returned. The memory of the processes is read
-every second; with --postgres the database and the ledger are in a PostgreSQL server that waits for the disk.
+no errors, and the ledger must have paid for exactly the models that were returned; what is queued by then
+is cancelled. The memory of the processes is read every second; with --postgres the database and the ledger are in a
+PostgreSQL server that waits for the disk.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from discreet.cli.demo import SCHEMA, people
 from discreet.ledger import Ledger, audit
 from discreet.privacy.budget_parts import Cost
 from discreet.service.core import Service
+from discreet.service.jobs import ConflictError
 from discreet.service.settings import Settings
+from discreet.service.storage import jobs as stored
 
 CONFIG = """\
 [service]
@@ -186,9 +189,12 @@ async def crowd(address: str, keys: list[str], seconds: float, service: int) -> 
     return analysts, late, seen
 
 
-def finished(service: Service, patience: float = 600.0) -> Counter[str]:
-    """The states of all jobs, once none is under way any more."""
+def finished(service: Service, patience: float = 120.0) -> Counter[str]:
+    """The states of all jobs, once none is under way any more; what is still queued is cancelled."""
     until = time.monotonic() + patience
+    for job in service.jobs.listed(stored.c.state == "queued", most=10**6):
+        with contextlib.suppress(ConflictError):
+            service.jobs.cancel(job.id, "benchmark")
     while True:
         states = Counter(f"{job.kind}: {job.state}" for job in service.jobs.listed(most=10**6))
         if not any(state.endswith(("queued", "running")) for state in states) or time.monotonic() > until:
