@@ -19,7 +19,8 @@ MOST = 10_000
 class Rates:
     """A rate limit: so many events a minute for each person, and as many at once.
 
-    A process takes a twentieth of a minute's events from the database at a time, so that most events need no writing.
+    A process takes a quarter of a minute's events from the database at a time, for a minute, so that few pages wait for
+    the disk.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class Rates:
 
     def __init__(self, store: Store, kind: str, a_minute: int) -> None:
         self._store, self._kind = store, kind
-        self._rate, self._most, self._share = a_minute / 60, float(a_minute), max(a_minute // 20, 1)
-        self._left: dict[str, int] = {}
+        self._rate, self._most, self._share = a_minute / 60, float(a_minute), max(a_minute // 4, 1)
+        self._left: dict[str, tuple[int, float]] = {}
         self._refused: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -56,7 +57,7 @@ class Rates:
             if len(self._left) > MOST:
                 self._left.clear()
                 self._refused.clear()
-            self._left[who] = self._left.get(who, 0) + taken
+            self._left[who] = self._left.get(who, (0, 0.0))[0] + taken, time.monotonic() + 60
             if not taken:
                 self._refused[who] = time.monotonic() + 1 / self._rate
         return self._used(who)
@@ -64,9 +65,10 @@ class Rates:
     def _used(self, who: str) -> bool:
         """Use one of the events that this process has taken; return whether there was one."""
         with self._lock:
-            left = self._left.get(who, 0)
-            if left > 0:
-                self._left[who] = left - 1
+            left, until = self._left.get(who, (0, 0.0))
+            if left > 0 and time.monotonic() >= until:  # given up, so that nobody saves events for later
+                left = 0
+            self._left[who] = max(left - 1, 0), until
             return left > 0
 
     def _taken(self, who: str) -> int:
