@@ -3,16 +3,20 @@
 ::
 
     python -m benchmarks.service --analysts 50 --seconds 120 --out benchmarks/results/service.json
+    python -m benchmarks.service --postgres --out benchmarks/results/service_postgres.json
 
 Each analyst reads a page, thinks for about a second, and goes on; one page in 25 is followed by a request for a plan or
 a model. The budget holds a part of the models only, so that the ledger refuses the rest. Afterwards there must be
-no errors, and the ledger must have paid for exactly the models that were returned.
+no errors, and the ledger must have paid for exactly the models that were returned; what is queued by then
+is cancelled. The memory of the processes is read every second; with --postgres the database and the ledger are in a
+PostgreSQL server that waits for the disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -28,19 +32,25 @@ from typing import Any
 
 import httpx2
 import numpy as np
+import psutil
 import pyarrow.parquet as pq
 
+from benchmarks import postgres
 from discreet.cli.demo import SCHEMA, people
 from discreet.ledger import Ledger, audit
 from discreet.privacy.budget_parts import Cost
 from discreet.service.core import Service
+from discreet.service.jobs import ConflictError
 from discreet.service.settings import Settings
+from discreet.service.storage import jobs as stored
 
 CONFIG = """\
 [service]
 port = 0
 step = 2.0
 workers = 2
+log = false
+{more}
 
 [tables.people]
 data = "people.parquet"
@@ -54,12 +64,13 @@ EPSILON = 0.1
 """Of each model."""
 
 
-def set_up(folder: Path) -> Path:
+def set_up(folder: Path, database: str | None) -> Path:
     """A table of 100,000 made-up people, and a budget for some models."""
+    more = "" if database is None else f'database = "{database}"\nledger = "{database}"'
     pq.write_table(people(), folder / "people.parquet")
     (folder / "people.toml").write_text(SCHEMA, encoding="utf-8")
-    (folder / "service.toml").write_text(CONFIG, encoding="utf-8")
-    Ledger.create(folder / "people.ledger").open("people", epsilon=0.6, delta=1e-9)
+    (folder / "service.toml").write_text(CONFIG.format(more=more), encoding="utf-8")
+    Ledger.create(database or folder / "people.ledger").open("people", epsilon=0.6, delta=1e-9)
     return folder / "service.toml"
 
 
@@ -143,17 +154,47 @@ async def lateness(until: float) -> list[float]:
     return late
 
 
-async def crowd(address: str, keys: list[str], seconds: float) -> tuple[list[Analyst], list[float]]:
-    """All analysts at once; and how late a process is woken up that only sleeps."""
+async def memory(service: int, until: float) -> dict[str, list[float]]:
+    """The resident memory of the service's processes by their work, in MB, once a second."""
+    seen: dict[str, list[float]] = {}
+    while time.monotonic() < until:
+        own: Counter[str] = Counter()
+        for process in (root := psutil.Process(service)), *root.children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                command = " ".join(process.cmdline())
+                role = next((role for role in ("worker", "steps") if f"discreet.service.{role}" in command), "pages")
+                own[role] += process.memory_info().rss / 2**20
+        for role in ("pages", "worker", "steps"):
+            seen.setdefault(role, []).append(own[role])
+        await asyncio.sleep(1.0)
+    return seen
+
+
+def course(seen: list[float]) -> dict[str, float]:
+    """The memory in the second and in the last quarter of the time, and the most."""
+    quarter = max(len(seen) // 4, 1)
+    parts = {"second_quarter": seen[quarter : 2 * quarter] or seen, "last_quarter": seen[-quarter:]}
+    return {name: round(float(np.median(part)), 1) for name, part in parts.items()} | {"most": round(max(seen), 1)}
+
+
+Crowd = tuple[list[Analyst], list[float], dict[str, list[float]]]
+
+
+async def crowd(address: str, keys: list[str], seconds: float, service: int) -> Crowd:
+    """All analysts at once; how late a process is woken up that only sleeps; and the memory of the service."""
     analysts = [Analyst(address, key, seed) for seed, key in enumerate(keys)]
     until = time.monotonic() + seconds
-    late, *_ = await asyncio.gather(lateness(until), *(analyst.work(until) for analyst in analysts))
-    return analysts, late
+    own = lateness(until), memory(service, until)
+    late, seen, *_ = await asyncio.gather(*own, *(analyst.work(until) for analyst in analysts))
+    return analysts, late, seen
 
 
-def finished(service: Service, patience: float = 600.0) -> Counter[str]:
-    """The states of all jobs, once none is under way any more."""
+def finished(service: Service, patience: float = 120.0) -> Counter[str]:
+    """The states of all jobs, once none is under way any more; what is still queued is cancelled."""
     until = time.monotonic() + patience
+    for job in service.jobs.listed(stored.c.state == "queued", most=10**6):
+        with contextlib.suppress(ConflictError):
+            service.jobs.cancel(job.id, "benchmark")
     while True:
         states = Counter(f"{job.kind}: {job.state}" for job in service.jobs.listed(most=10**6))
         if not any(state.endswith(("queued", "running")) for state in states) or time.monotonic() > until:
@@ -179,16 +220,16 @@ def quantiles(values: Any) -> dict[str, float]:
     return {f"p{q}": round(float(np.percentile(values, q)), 1) for q in (50, 90, 95, 99)}
 
 
-def measure(analysts: int, seconds: float) -> dict[str, Any]:
+def measure(analysts: int, seconds: float, database: str | None = None) -> dict[str, Any]:
     """All of it."""
     with tempfile.TemporaryDirectory(prefix="discreet-") as name:
-        config = set_up(Path(name))
+        config = set_up(Path(name), database)
         service = Service(Settings.from_file(config))
         process, address = started(config)
         try:
             keys = [service.people.new_key(f"analyst {i}", "analyst", "benchmark") for i in range(analysts)]
             load = os.getloadavg()[0]
-            found, late = asyncio.run(crowd(address, keys, seconds))
+            found, late, seen = asyncio.run(crowd(address, keys, seconds, process.pid))
             states, ledger = finished(service), exact(service)
         finally:
             process.terminate()
@@ -200,10 +241,12 @@ def measure(analysts: int, seconds: float) -> dict[str, Any]:
     return {
         "analysts": analysts,
         "seconds": seconds,
+        "storage": "SQLite" if database is None else "PostgreSQL",
         "load_before": load,
         "pages": len(reads),
         "page_ms": quantiles(reads),
         "sleeper_late_ms": quantiles(np.array(late) * 1000),
+        "memory_mb": {role: course(values) for role, values in seen.items()},
         "answers": dict(sorted(answers.items())),
         "jobs": dict(sorted(states.items())),
         "ledger": ledger,
@@ -215,9 +258,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--analysts", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    found = measure(given.analysts, given.seconds)
+    with postgres.server(durable=True) if given.postgres else contextlib.nullcontext() as server:
+        found = measure(given.analysts, given.seconds, None if server is None else postgres.schema(server, "service"))
     text = json.dumps(found, indent=1)
     print(text)
     if given.out is not None:

@@ -370,6 +370,7 @@ DOMAINS = {
         "data.counts": _FILES,
         "data.moments": _FILES,
         "data.worker": "what an engine sends to its workers, the unit too",
+        "service.steps": _SCHEMA,
     },
     "record(Domain)": {"planning.facts": "written only, its unit too", "released.certificate": _FILES},
     "Domain.from_file(...)": {

@@ -176,8 +176,9 @@ class Running:
 
     def start(self):
         own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "env": own, "text": True}
-        self.process = subprocess.Popen(self.command(), **options)
+        with (self.folder / "log").open("a") as log:
+            options = {"stdout": subprocess.PIPE, "stderr": log, "env": own, "text": True}
+            self.process = subprocess.Popen(self.command(), **options)
         for line in self.process.stdout:
             self.said += line
             if found := re.search(r"http://\S+", line):

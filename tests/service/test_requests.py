@@ -9,7 +9,7 @@ from conftest import write_people
 from discreet.ledger import audit
 from discreet.privacy import gdp
 from discreet.results.saved import check_saved
-from discreet.service.work import load_release
+from discreet.service.steps import load_release
 
 pytestmark = pytest.mark.more
 

@@ -12,8 +12,9 @@ from discreet import DPLinearRegression
 from discreet.client import Client
 from discreet.ledger import Ledger
 from discreet.results.saved import check_saved, load_saved
+from discreet.service.limited import SentText
 from discreet.service.requests import OFFERED, Request
-from discreet.service.work import load_release, saved
+from discreet.service.steps import load_release, saved
 
 pytestmark = [pytest.mark.more, pytest.mark.filterwarnings("ignore")]
 CONFIG = """\
@@ -165,7 +166,7 @@ def test_a_release_of_rows_does_not_serve_a_table_of_persons(clinic):
     first = clinic.done(formula="y ~ x + z")
     rows = DPLinearRegression(epsilon=50, delta=1e-6, domain=PANEL.of_rows()).fit_source(panel(), "y", ["x", "z"])
     content = saved(rows.release_)
-    clinic.service._releases[first["id"]] = load_release(content)
+    clinic.service._releases[first["id"]] = SentText(content)
     again = clinic.done(formula="y ~ x + z")
     assert again["kind"] == "fit"
     assert len(reserved(clinic)) == 2

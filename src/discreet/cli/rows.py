@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 import typer
 
 from discreet.core import checks
-from discreet.data.engines.dask import with_dask
-from discreet.data.engines.spark import with_spark
-from discreet.data.sources.postgres import Postgres, is_address
+from discreet.data.named import READERS, named_rows
+from discreet.data.sources.postgres import is_address
 from discreet.data.sources.stored import is_stored
 from discreet.errors import ParameterError
 
@@ -27,8 +26,6 @@ RowsArgument = Annotated[
 EngineOption = Annotated[str | None, typer.Option("--engine", help="Who reads the rows: spark or dask; else this one.")]
 TableOption = Annotated[str | None, typer.Option("--table", help="Of a database: a table, or a query.")]
 PushdownOption = Annotated[bool, typer.Option("--pushdown", help="Let the database sum up: no row leaves it.")]
-
-_READERS = {"spark": with_spark, "dask": with_dask}
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,13 +57,14 @@ def given_rows(data: str, engine: str | None, table: str | None, pushdown: bool)
     >>> given_rows("s3://bucket/people.parquet?region=eu-west-1", None, None, False).name.name
     'people.parquet'
     """
-    checks.choice("--engine", engine, (None, *_READERS))
+    checks.choice("--engine", engine, (None, *READERS))
     if is_address(data):
         if table is None or engine is not None:
             raise ParameterError("A database needs --table, a table or a query, and goes without --engine.")
-        return Given(Postgres(data, table, pushdown=pushdown), Path(PurePosixPath(urlsplit(data).path).name or "rows"))
+        name = Path(PurePosixPath(urlsplit(data).path).name or "rows")
+        return Given(named_rows(data, None, table, pushdown), name)
     if table is not None or pushdown:
         raise ParameterError("--table and --pushdown are for databases: postgresql://HOST/NAME.")
     name = Path(PurePosixPath(urlsplit(data).path).name) if is_stored(data) else Path(data)
     files = () if is_stored(data) else (name,)
-    return Given(data if engine is None else _READERS[engine](data), name, files)
+    return Given(named_rows(data, engine), name, files)

@@ -69,6 +69,8 @@ def _serve(config: Path, port: int | None, *, demo: bool) -> None:
     import uvicorn
 
     from discreet.service.app import build
+    from discreet.service.limits import CONNECTIONS, GRACE, PromptProtocol
+    from discreet.service.telemetry import log_to_stderr
 
     for name in service.settings.tables:
         if not service.catalogue.is_checked(name) and (problem := service.catalogue.check(name, "start")) is not None:
@@ -81,9 +83,12 @@ def _serve(config: Path, port: int | None, *, demo: bool) -> None:
         console.say(f"An analyst's key:   {service.people.new_key('ada', 'analyst', 'demo')}")
         console.say(f"A custodian's key:  {service.people.new_key('carl', 'custodian', 'demo')}")
     console.say("Ctrl-C ends it.")
+    if settings.log:
+        log_to_stderr()
     options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    server = uvicorn.Server(uvicorn.Config(build(service, str(config)), **options, forwarded_allow_ips="127.0.0.1"))
-    server.run(sockets=[bound])
+    options |= {"http": PromptProtocol, "limit_concurrency": CONNECTIONS, "timeout_graceful_shutdown": GRACE}
+    options |= {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
+    uvicorn.Server(uvicorn.Config(build(service, str(config)), **options)).run(sockets=[bound])
 
 
 def _bound(host: str, port: int) -> socket.socket:

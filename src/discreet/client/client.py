@@ -149,9 +149,9 @@ class Client:
         job = Job(self, self._json("POST", "/v1/jobs", json={"kind": kind, **asked}, headers=headers))
         return job if wait is None else job.wait(wait)
 
-    def jobs(self) -> list[Job]:
-        """Return your requests, the newest first."""
-        return [Job(self, facts) for facts in self._json("GET", "/v1/jobs")]
+    def jobs(self, page: int = 1) -> list[Job]:
+        """Return your requests, the newest first, 100 on a page."""
+        return [Job(self, facts) for facts in self._json("GET", "/v1/jobs", params={"page": page})]
 
     def job(self, id_: str) -> Job:
         """Return one of your requests."""

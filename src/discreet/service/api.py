@@ -57,9 +57,9 @@ def made_up(
 
 
 @api.get("/tables/{table}/releases", tags=["analysts"])
-def releases(table: str, person: Analyst, service: Open) -> list[dict[str, Any]]:
+def releases(table: str, person: Analyst, service: Open, page: views.Page = 1) -> list[dict[str, Any]]:
     """Releases that models can be fitted to for free, and whether they are of the table as it is now."""
-    return views.releases(service, _known(service, table), person)
+    return views.releases(service, _known(service, table), person, page)
 
 
 @api.post("/quote", tags=["analysts"])
@@ -75,9 +75,9 @@ def submit(asked: AnyRequest, person: Analyst, service: Open, reference: Referen
 
 
 @api.get("/jobs", tags=["analysts"])
-def jobs(person: Analyst, service: Open) -> list[dict[str, Any]]:
-    """Your requests, the newest first."""
-    return [views.listed(job, person) for job in service.jobs.of_person(person.name)]
+def jobs(person: Analyst, service: Open, page: views.Page = 1) -> list[dict[str, Any]]:
+    """Your requests, the newest first, 100 on a page."""
+    return [views.listed(job, person) for job in service.jobs.of_person(person.name, page)]
 
 
 @api.get("/jobs/{job}", tags=["analysts"])
@@ -133,9 +133,9 @@ def accounts(person: Custodian, service: Open) -> list[dict[str, Any]]:
 
 
 @api.get("/custody/waiting", tags=["custodians"])
-def waiting(person: Custodian, service: Open) -> list[dict[str, Any]]:
+def waiting(person: Custodian, service: Open, page: views.Page = 1) -> list[dict[str, Any]]:
     """Requests that wait for a decision, with their price."""
-    return [views.listed(job, person) for job in service.jobs.waiting()]
+    return [views.listed(job, person) for job in service.jobs.waiting(page)]
 
 
 @api.post("/custody/jobs/{job}", tags=["custodians"])
@@ -153,9 +153,9 @@ def check(table: str, person: Custodian, service: Open) -> dict[str, Any]:
 
 
 @api.get("/custody/keys", tags=["custodians"])
-def keys(person: Custodian, service: Open) -> list[dict[str, Any]]:
-    """All keys, without their secrets."""
-    return service.people.all_keys()
+def keys(person: Custodian, service: Open, page: views.Page = 1) -> list[dict[str, Any]]:
+    """All keys, without their secrets, 100 on a page."""
+    return service.people.all_keys(page)
 
 
 @api.post("/custody/keys", tags=["custodians"], status_code=201)
@@ -181,9 +181,9 @@ def revoke_person(name: str, person: Custodian, service: Open) -> dict[str, bool
 
 
 @api.get("/custody/log", tags=["custodians"])
-def log(person: Custodian, service: Open) -> list[dict[str, Any]]:
-    """The log of events, the newest first."""
-    return newest(service.store)
+def log(person: Custodian, service: Open, page: views.Page = 1) -> list[dict[str, Any]]:
+    """The log of events, the newest first, 100 on a page."""
+    return newest(service.store, page)
 
 
 def made_up_csv(service: Service, name: str, rows: int, seed: int) -> bytes:

@@ -20,10 +20,14 @@ from discreet.service.api import api
 from discreet.service.auth import NotAllowedError, SignInError, TooOftenError
 from discreet.service.core import NotFoundError, OverBudgetError, Service
 from discreet.service.custody import custody
-from discreet.service.jobs import NEUTRAL, BusyError, ConflictError
-from discreet.service.limits import ATTEMPTS, Guard, Rates
+from discreet.service.jobs import NEUTRAL, ConflictError
+from discreet.service.limited import BrokenStepError, BusyError
+from discreet.service.limits import ATTEMPTS, Guard
+from discreet.service.operations import Readiness, operations
+from discreet.service.rates import Rates
 from discreet.service.settings import LOCAL
 from discreet.service.supervisor import Supervisor
+from discreet.service.telemetry import Metrics, Watch, log_error
 
 STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
@@ -48,7 +52,9 @@ def build(service: Service, config: str | None = None) -> FastAPI:
     async def living(app: FastAPI) -> AsyncIterator[None]:
         supervisor = Supervisor(service, config) if config is not None else None
         if supervisor is not None:
+            app.state.readiness.supervisor = supervisor
             supervisor.start()
+            service.steps.start()
         yield
         if supervisor is not None:
             supervisor.stop()
@@ -59,15 +65,18 @@ def build(service: Service, config: str | None = None) -> FastAPI:
         lifespan=living, description="Private regression for analysts who may not see the data.",
     )  # fmt: skip
     app.state.service = service
-    app.state.rates = Rates(service.settings.service.requests_a_minute)
-    app.state.attempts = Rates(ATTEMPTS)
+    app.state.rates = Rates(service.store, "requests", service.settings.service.requests_a_minute)
+    app.state.attempts = Rates(service.store, "attempts", ATTEMPTS)
+    app.state.metrics, app.state.readiness = Metrics(), Readiness(service)
+    app.include_router(operations, include_in_schema=False)
     app.include_router(api)
     app.include_router(pages.pages, include_in_schema=False)
     app.include_router(custody, include_in_schema=False)
     oidc.add(app, service)
     _handle(app)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=_hosts(service))
-    app.add_middleware(Guard, https=service.settings.public_is_https)
+    app.add_middleware(Guard, https=service.settings.public_is_https, broken=_broken)
+    app.add_middleware(Watch, metrics=app.state.metrics)
     return app
 
 
@@ -82,7 +91,7 @@ def _handle(app: FastAPI) -> None:
 
     def ours(request: Request, error: Exception) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
-        if isinstance(error, BudgetError):
+        if isinstance(error, (BudgetError, BrokenStepError)):
             return _told(request, 503, NEUTRAL)
         return _told(request, status, str(error))
 
@@ -105,15 +114,18 @@ def _handle(app: FastAPI) -> None:
         words = "There is no such page." if error.status_code == 404 else str(error.detail)
         return _told(request, error.status_code, words)
 
-    def internal(request: Request, error: Exception) -> Response:
-        return _told(request, 500, NEUTRAL)
-
     handlers: dict[Any, Any] = {
         DiscreetError: ours, SignInError: unseen, NotAllowedError: refused, TooOftenError: often,
-        RequestValidationError: invalid, HTTPException: plain, Exception: internal,
+        RequestValidationError: invalid, HTTPException: plain,
     }  # fmt: skip
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """Answer for an error that nobody expected, which is logged without its words."""
+    log_error("error", error, request=request.state.request)
+    return _told(request, 500, NEUTRAL)
 
 
 def _told(request: Request, status: int, words: str) -> Response:

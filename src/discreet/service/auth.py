@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from discreet.service.core import Service
-from discreet.service.limits import Rates
 from discreet.service.people import HOURS, Person
+from discreet.service.rates import Rates
 
 
 class SignInError(Exception):
@@ -44,6 +44,7 @@ def by_key(request: Request) -> Person:
     if found is None:
         count(request.app.state.attempts, computer(request))
         raise NotAllowedError("key")
+    request.state.who = found[0].name
     count(request.app.state.rates, found[0].name)
     return found[0]
 
@@ -53,6 +54,7 @@ def by_session(request: Request) -> Person:
     person = peek(request)
     if person is None:
         raise SignInError
+    request.state.who = person.name
     count(request.app.state.rates, person.name)
     return person
 

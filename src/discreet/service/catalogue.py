@@ -1,14 +1,16 @@
 """The tables of a service, and whether they are open to requests.
 
 The custodian checks all columns against the schema before analysts see a table, and again whenever its file has
-changed. A table that does not fit is closed to all requests, so no request can find out, by the columns that it names,
-where an invalid row is.
+changed; rows in a database, in object storage or on an engine are checked before every release. A table that does not
+fit is closed to all requests, so no request can find out, by the columns that it names, where an invalid row is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ from sqlalchemy import insert, select, update
 
 from discreet.core.files import canonical
 from discreet.data.moments import Moments
-from discreet.data.reading import Table
+from discreet.data.named import is_file, named_rows
+from discreet.data.sources.postgres import is_address
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, DiscreetWarning
+from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.service.limited import SentText
 from discreet.service.log import note
-from discreet.service.people import digest
-from discreet.service.settings import Settings, TableSettings
+from discreet.service.people import digest, server_secret
+from discreet.service.settings import Settings, TableSettings, secret
 from discreet.service.storage import Store, tables
 
 EMPTY = "The table has no row."
@@ -52,9 +56,27 @@ class Catalogue:
         """Return the public facts about a table."""
         return self.settings.domains[name]
 
-    def data(self, name: str) -> Path:
-        """Return the path of its rows."""
-        return self.settings.path(self[name].data)
+    def document(self, name: str) -> SentText:
+        """Return the public facts about a table as text."""
+        return SentText(canonical(self.domain(name).to_dict()).decode())
+
+    def data(self, name: str) -> Any:
+        """Return the source of its rows, which may hold a password and is never shown."""
+        table, place = self[name], self.place(name)
+        return named_rows(place, table.engine, table.table, table.pushdown)
+
+    def place(self, name: str) -> str:
+        """Return the path or the address of its rows, which may hold a password."""
+        table, place = self[name], secret(self[name].data)
+        if is_address(place) != (table.table is not None) or (is_address(place) and table.engine is not None):
+            raise ParameterError(
+                f"tables.{name}: a database needs `table`, a table or a query, and no `engine`; other rows have no "
+                "`table`."
+            )
+        if table.pushdown and not is_address(place):
+            raise ParameterError(f"tables.{name}: `pushdown` is for databases.")
+        path = self.settings.path(place)
+        return str(path) if is_file(place, table.engine) or path.exists() else place
 
     def states(self) -> dict[str, dict[str, Any]]:
         """Return which tables are open, and why others are not: for custodians."""
@@ -69,15 +91,17 @@ class Catalogue:
         return self.states().get(name, {}).get("state") == "open"
 
     def is_checked(self, name: str) -> bool:
-        """Whether the table is unchanged since its last check."""
+        """Whether the table is unchanged since its last check; what is in no file of this computer may have changed."""
         with self._store.reading() as connection:
             found = connection.execute(select(tables).where(tables.c.name == name)).first()
-        return found is not None and found.state == "open" and found.fingerprint == self._fingerprint(name)
+        mark = self._fingerprint(name)
+        return found is not None and mark is not None and found.state == "open" and found.fingerprint == mark
 
     def check(self, name: str, by: str) -> str | None:
         """Read all columns of a table; open it if they fit the schema, otherwise close it and return the reason."""
-        mark, problem = self._fingerprint(name), problem_of(self.data(name), self.domain(name))
-        self._set(name, problem, mark, by)
+        mark = self._fingerprint(name)
+        problem, found = checked(lambda: self.data(name), self.domain(name), name)
+        self._set(name, problem, mark or (None if found is None else digest(server_secret(self._store) + found)), by)
         return problem
 
     def close(self, name: str, problem: str, by: str) -> None:
@@ -101,27 +125,31 @@ class Catalogue:
             else:
                 connection.execute(update(tables).where(tables.c.name == name).values(**values))
 
-    def _fingerprint(self, name: str) -> str:
-        """Compute a digest that changes when the file or the schema does."""
-        path = self.data(name)
+    def _fingerprint(self, name: str) -> str | None:
+        """Compute a digest that changes when the file or the schema does; None for rows that are not in files here."""
+        place = self.place(name)
+        if not is_file(place, self[name].engine):
+            return None
+        path = Path(place)
         parts = sorted(path.rglob("*")) if path.is_dir() else [path]
         stats = [(str(part), part.stat().st_size, part.stat().st_mtime_ns) for part in parts if part.exists()]
-        return digest(repr(stats) + canonical(self.domain(name).to_dict()).decode())
+        return digest(repr(stats) + self.document(name))
 
 
-def problem_of(data: Path, domain: Domain) -> str | None:
-    """Return the reason why the rows of a file do not fit a domain, without quoting values; None if they fit."""
+def checked(open_: Callable[[], Any], domain: Domain, name: str) -> tuple[str | None, str | None]:
+    """Return why rows do not fit a domain, without quoting values, or None; and a digest of their exact sums."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
-            empty = Moments.from_source(data, domain, n_jobs=1).count == 0
+            found = Moments.from_source(open_(), domain, n_jobs=1)
+            sums = [found.to_bytes()]
             if domain.missing == "drop":  # an entry that does not fit may stand in a row that lacks another column
-                for name in domain.columns:
-                    Table.of(data, domain.select([name]), n_jobs=1).checked()
+                columns = (domain.select([column]) for column in domain.columns)
+                sums += [Moments.from_source(open_(), own, n_jobs=1).to_bytes() for own in columns]
     except DiscreetError as error:
-        return str(error)
+        return str(error), None
     except OSError as error:
-        return f"{error.strerror or 'The file cannot be read'}: {data.name}"
+        return f"{error.strerror or 'The rows cannot be read'}: {name}", None
     except Exception as error:
-        return INTERNAL.format(type(error).__name__)
-    return EMPTY if empty else None
+        return INTERNAL.format(type(error).__name__), None
+    return (EMPTY if found.count == 0 else None), hashlib.sha256(b"".join(sums)).hexdigest()

@@ -6,20 +6,18 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from discreet.domain.formula import Model
-from discreet.domain.formula import released as released_formula
-from discreet.domain.models import joined, read_models
 from discreet.errors import DiscreetError, ParameterError
 from discreet.ledger import Ledger
-from discreet.results.private_moments import PrivateMoments
 from discreet.service.balances import Balances, Price
 from discreet.service.catalogue import Catalogue
 from discreet.service.jobs import ConflictError, Jobs, StoredJob
+from discreet.service.limited import SentText, limited_steps
 from discreet.service.people import People, Person
 from discreet.service.requests import PAID, SOLVES, CheckRequest, FitRequest, ModelRequest, takes_classes
 from discreet.service.settings import Settings
 from discreet.service.storage import Store
-from discreet.service.work import Work, load_release
+from discreet.service.witness import LedgerWitness
+from discreet.service.work import Work
 
 
 class NotFoundError(DiscreetError):
@@ -29,6 +27,9 @@ class NotFoundError(DiscreetError):
 class OverBudgetError(DiscreetError):
     """A request that costs more than is left of an account."""
 
+
+READING = 10.0
+"""Seconds that reading the formulas of a request may take."""
 
 CLOSED = "This table takes no requests at the moment. The custodian knows why."
 
@@ -60,9 +61,12 @@ class Service:
         self.catalogue = Catalogue(settings, self.store)
         self.people = People(self.store)
         self.jobs = Jobs(self.store, settings.service.unfinished_jobs)
+        self.witness = LedgerWitness(self.store, self.ledger)
+        self.witness.start()
         self.balances = Balances(self.ledger)
-        self.work = Work(self.catalogue, self.jobs, self.ledger)
-        self._releases: dict[str, PrivateMoments] = {}
+        self.work = Work(self.catalogue, self.jobs, self.witness, self.ledger)
+        self.steps = limited_steps(settings.service.preparation_megabytes)
+        self._releases: dict[str, SentText] = {}
         self._check_accounts()
 
     @classmethod
@@ -72,33 +76,29 @@ class Service:
 
     def _check_accounts(self) -> None:
         for name, table in self.settings.tables.items():
+            self.catalogue.place(name)
             self.ledger.account(table.account)
             self.balances.times(table.account, self.catalogue.domain(name).unit.person)
 
     # ---------------------------------------------------------------- requests
 
-    def check(self, asked: Any) -> None:
+    def check(self, asked: Any, person: Person) -> None:
         """Refuse an invalid request, from public facts alone."""
         if asked.table not in self.catalogue:
             raise NotFoundError("There is no such table.")
-        table, domain = self.catalogue[asked.table], self.catalogue.domain(asked.table)
+        table = self.catalogue[asked.table]
         if getattr(asked, "epsilon", 0.0) > table.most_epsilon:
             raise ParameterError(f"epsilon may be at most {table.most_epsilon:g} for this table.")
         formulas = getattr(asked, "formulas", None) or [asked.formula]
-        many = ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
-        found = []
-        for text, model in zip(formulas, read_models(domain, formulas), strict=True):
-            if model.target is None:
-                raise ParameterError(f"{text}: name the outcome left of '~'.")
-            if _coefficients(model, classes=takes_classes(asked)) > table.most_coefficients:
-                raise many
-            found.append(model)
-        if len(joined(domain, found)[0].entries) > table.most_coefficients:
-            raise many
+        with self.steps.turn(person.name):
+            self.steps.take(
+                "read", seconds=READING, domain=self.catalogue.document(asked.table), formulas=formulas,
+                classes=takes_classes(asked), most=table.most_coefficients,
+            )  # fmt: skip
 
     def quote(self, asked: Any, person: Person) -> Quote:
         """Return the price of a request, whether the account holds it, and the releases that serve it for free."""
-        self.check(asked)
+        self.check(asked, person)
         table, unit = self.catalogue[asked.table], self.catalogue.domain(asked.table).unit
         price, why_not, share = self.balances.price(asked, table, unit), None, None
         if price is not None:
@@ -110,25 +110,29 @@ class Service:
         return Quote(price, why_not, self.serves(asked, person), share)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
-        """Return current releases of the table that a model can be fitted to for free, the most accurate first.
+        """Return current releases of an open table that a model can be fitted to for free, the most accurate first.
 
         Releases with another unit of privacy or other weights than the schema's are left out.
         """
-        if getattr(asked, "method", None) not in SOLVES:
+        if getattr(asked, "method", None) not in SOLVES or not self.catalogue.is_open(asked.table):
             return []
-        found, changed = [], self.catalogue.changed(asked.table)
-        unit = self.catalogue.domain(asked.table).unit
-        for job in self.jobs.releases(asked.table):
-            if (job.started or 0.0) < changed:
-                continue
-            if not self.catalogue[asked.table].shared and job.person != person.name:
-                continue
-            released = self._released(job.id)
-            if released.domain.unit == unit and _holds(released, asked.formula):
-                found.append(
-                    {"release": job.id, "epsilon": job.facts["epsilon"], "columns": [*released.domain.columns]}
-                )
-        return sorted(found, key=lambda one: -one["epsilon"])
+        changed = self.catalogue.changed(asked.table)
+        releases = self.jobs.releases(asked.table, self.whose(asked.table, person))
+        known = {job.id: job for job in releases if (job.started or 0.0) >= changed}
+        if not known:
+            return []
+        with self.steps.turn(person.name):
+            found = self.steps.take(
+                "serves", seconds=READING, domain=self.catalogue.document(asked.table), formula=asked.formula,
+                releases={id_: self._release(id_) for id_ in known},
+            )  # fmt: skip
+        epsilons = {id_: known[id_].facts["epsilon"] for id_ in found}
+        told = [{"release": id_, "epsilon": epsilons[id_], "columns": columns} for id_, columns in found.items()]
+        return sorted(told, key=lambda one: -one["epsilon"])
+
+    def whose(self, table: str, person: Person) -> str | None:
+        """Return whose releases of a table somebody may fit models to: their own, or None for all."""
+        return None if self.catalogue[table].shared else person.name
 
     def submit(self, person: Person, asked: Any, reference: str | None = None) -> tuple[StoredJob, bool]:
         """Queue a request; a paid one waits for the custodian first if the table requires it."""
@@ -152,9 +156,9 @@ class Service:
         state = "waiting" if table.approval else "queued"
         return self.jobs.submit(person, asked, made, reference, asdict(quote.price), state)
 
-    def _released(self, id_: str) -> PrivateMoments:
+    def _release(self, id_: str) -> SentText:
         if id_ not in self._releases:
-            self._releases[id_] = load_release(self.jobs.file(id_, "release.json") or "")
+            self._releases[id_] = SentText(self.jobs.file(id_, "release.json") or "")
         return self._releases[id_]
 
     def recheck(self, person: Person, name: str) -> StoredJob:
@@ -182,23 +186,3 @@ class Service:
         if found is None:
             raise NotFoundError("There is no such file.")
         return found
-
-
-def _coefficients(model: Model, *, classes: bool) -> int:
-    """Return a bound on the coefficients of a model; refuse several levels as the outcome, but of a classifier."""
-    target, size = model.target or "", len(model.domain.entries)
-    column = model.domain.columns.get(target)
-    if classes and column is not None and (m := len(column.levels)) > 2:
-        return (size - m) * m
-    model.domain.target(target)
-    return size
-
-
-def _holds(released: PrivateMoments, text: str) -> bool:
-    """Whether a release holds what the model of a formula needs."""
-    try:
-        asked = released_formula(text, released.domain)
-        released.equations(asked.target or "", asked.features)
-    except DiscreetError:
-        return False
-    return True

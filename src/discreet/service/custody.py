@@ -26,15 +26,16 @@ _DRAWING = threading.Lock()
 
 
 @custody.get("")
-def overview(person: CustodyReader, service: Open) -> Response:
+def overview(person: CustodyReader, service: Open, page: views.Page = 1) -> Response:
     """Show accounts, waiting requests, and errors."""
     states, now = service.catalogue.states(), Balances(service.ledger)
     tables = [table | {"is": states[table["name"]]} for table in views.tables(service, now)]
     waiting, troubled = (
         [views.listed(job, person) | {"words": words(job), "purpose": job.facts.get("purpose", "")} for job in found]
-        for found in (service.jobs.waiting(), service.jobs.troubled())
+        for found in (service.jobs.waiting(page), service.jobs.troubled())
     )
-    return render("custody.html", person, tables=tables, waiting=waiting, troubled=troubled)
+    told = {"tables": tables, "waiting": waiting, "troubled": troubled} | views.pager(waiting, page)
+    return render("custody.html", person, **told)
 
 
 @custody.post("/jobs/{job}")
@@ -62,9 +63,9 @@ def ledger(person: CustodyReader, service: Open) -> Response:
 
 
 @custody.get("/keys")
-def keys(person: CustodyReader, service: Open) -> Response:
+def keys(person: CustodyReader, service: Open, page: views.Page = 1) -> Response:
     """List all keys."""
-    return _keys(person, service, None)
+    return _keys(person, service, None, page)
 
 
 @custody.post("/keys")
@@ -88,12 +89,12 @@ def revoke_person(person: CustodySender, service: Open, name: Short) -> Response
 
 
 @custody.get("/log")
-def log(person: CustodyReader, service: Open) -> Response:
+def log(person: CustodyReader, service: Open, page: views.Page = 1) -> Response:
     """Show the log of events."""
-    events = [event | {"when": views.moment(event["at"])} for event in newest(service.store)]
-    return render("log.html", person, events=events)
+    events = [event | {"when": views.moment(event["at"])} for event in newest(service.store, page)]
+    return render("log.html", person, events=events, **views.pager(events, page))
 
 
-def _keys(person: CustodyReader, service: Open, made: str | None) -> Response:
-    told = [key | {"since": views.moment(key["since"])} for key in service.people.all_keys()]
-    return render("keys.html", person, keys=told, made=made)
+def _keys(person: CustodyReader, service: Open, made: str | None, page: int = 1) -> Response:
+    told = [key | {"since": views.moment(key["since"])} for key in service.people.all_keys(page)]
+    return render("keys.html", person, keys=told, made=made, **views.pager(told, page))

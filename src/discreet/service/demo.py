@@ -14,6 +14,7 @@ CONFIG = """\
 [service]
 port = 0
 step = 2.0
+log = false
 
 [tables.people]
 data = "people.parquet"

@@ -19,14 +19,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from discreet.errors import DiscreetError
+from discreet.service.limited import BusyError
 from discreet.service.log import note
 from discreet.service.people import Person
-from discreet.service.requests import ServiceRequest, read
-from discreet.service.storage import Store, files, jobs
+from discreet.service.requests import PAID, ServiceRequest, read
+from discreet.service.storage import ON_A_PAGE, Store, files, jobs, paged
 
 LEASE = 60.0
 """Seconds without a sign of life after which a worker is presumed dead."""
@@ -48,10 +49,6 @@ class ConflictError(DiscreetError):
 
 class ReferenceUsedError(DiscreetError):
     """A request under a reference that another one has."""
-
-
-class BusyError(DiscreetError):
-    """More unfinished requests than one person may have."""
 
 
 @dataclass(frozen=True)
@@ -176,29 +173,32 @@ class Jobs:
             return None
         return found
 
-    def listed(self, *where: Any, most: int = 100) -> list[StoredJob]:
-        """Return jobs, the newest first."""
+    def listed(self, *where: Any, most: int = ON_A_PAGE, page: int = 1) -> list[StoredJob]:
+        """Return a page of jobs, the newest first."""
+        wanted = select(jobs).where(*where).order_by(jobs.c.number.desc())
         with self._store.reading() as connection:
-            found = connection.execute(select(jobs).where(*where).order_by(jobs.c.number.desc()).limit(most))
-            return [_job(row) for row in found.mappings()]
+            return [_job(row) for row in connection.execute(paged(wanted, page, most)).mappings()]
 
-    def of_person(self, name: str) -> list[StoredJob]:
-        """Return somebody's jobs, the newest first."""
-        return self.listed(jobs.c.person == name)
+    def of_person(self, name: str, page: int = 1) -> list[StoredJob]:
+        """Return a page of somebody's jobs, the newest first."""
+        return self.listed(jobs.c.person == name, page=page)
 
-    def waiting(self) -> list[StoredJob]:
-        """Return the jobs that wait for the custodian's decision."""
-        return self.listed(jobs.c.state == "waiting")
+    def waiting(self, page: int = 1) -> list[StoredJob]:
+        """Return a page of the jobs that wait for the custodian's decision."""
+        return self.listed(jobs.c.state == "waiting", page=page)
 
     def troubled(self) -> list[StoredJob]:
         """Return the last jobs with a problem that the custodian should know of, the newest first."""
         return self.listed(jobs.c.problem.is_not(None), most=20)
 
-    def releases(self, table: str) -> list[StoredJob]:
-        """Return the jobs that hold a release of a table, the newest first."""
+    def releases(self, table: str, person: str | None = None, page: int = 1) -> list[StoredJob]:
+        """Return a page of the jobs that hold a release of a table, or those of one person, the newest first."""
         holds = select(files.c.job).where(files.c.name == "release.json")
-        where = jobs.c.table == table, jobs.c.state == "done", jobs.c.kind.in_(("fit", "release"))
-        return [job for job in self.listed(*where, jobs.c.id.in_(holds)) if job.is_shown]
+        shown = jobs.c.shown.is_(None) | (jobs.c.shown <= time.time())
+        where = [jobs.c.table == table, jobs.c.state == "done", jobs.c.kind.in_(PAID), shown, jobs.c.id.in_(holds)]
+        if person is not None:
+            where.append(jobs.c.person == person)
+        return self.listed(*where, page=page)
 
     def file(self, id_: str, name: str) -> str | None:
         """Return a file of a job."""
@@ -210,6 +210,29 @@ class Jobs:
         """Return the names of a job's files."""
         with self._store.reading() as connection:
             return list(connection.execute(select(files.c.name).where(files.c.job == id_)).scalars())
+
+    def counts(self) -> dict[str, float]:
+        """Return how many jobs there are in each state."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)).all()
+        return dict.fromkeys((*UNFINISHED, *OVER), 0.0) | {state: float(count) for state, count in found}
+
+    def oldest_queued(self) -> float:
+        """Return the seconds for which the first job in the queue has waited; 0 if there is none."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(func.min(jobs.c.created)).where(jobs.c.state == "queued")).scalar()
+        return 0.0 if found is None else max(time.time() - found, 0.0)
+
+    def forget(self, before: float) -> int:
+        """Delete jobs that ended before a time, and their files, but for those that were paid for; return how many."""
+        paid = jobs.c.kind.in_(PAID) & jobs.c.state.in_(("done", "failed", "lost"))
+        old = select(jobs.c.id).where(jobs.c.state.in_(OVER), jobs.c.finished < before, ~paid)
+        with self._store.writing() as connection:
+            connection.execute(delete(files).where(files.c.job.in_(old)))
+            gone = connection.execute(delete(jobs).where(jobs.c.id.in_(old))).rowcount
+            if gone:
+                note(connection, "service", "deleted old requests", count=gone)
+        return gone
 
     def decide(self, id_: str, custodian: str, *, approve: bool, why: str = "") -> None:
         """Approve a request, or refuse it."""
@@ -234,8 +257,11 @@ class Jobs:
     # ---------------------------------------------------------------- for workers
 
     def claim(self, worker: str) -> StoredJob | None:
-        """Assign the next job to a worker and return it."""
-        line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
+        """Assign the next job to a worker and return it: people take turns, and each one's jobs keep their order."""
+        others = jobs.alias()
+        served = select(func.max(others.c.started)).where(others.c.person == jobs.c.person).scalar_subquery()
+        line = select(jobs.c.id).where(jobs.c.state == "queued")
+        line = line.order_by(func.coalesce(served, 0.0), jobs.c.number).limit(1)
         with self._store.reading() as connection:  # an empty queue keeps nobody from writing
             if connection.execute(line).scalar() is None:
                 return None

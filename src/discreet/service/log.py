@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from discreet.errors import printable
-from discreet.service.storage import Store, events
+from discreet.service.storage import Store, events, paged
 
 LONGEST = 300
 """Maximum number of characters of a fact."""
@@ -21,8 +21,8 @@ def note(connection: Connection, who: str, what: str, **about: Any) -> None:
     connection.execute(insert(events).values(at=time.time(), who=who, what=what, about=json.dumps(told)))
 
 
-def newest(store: Store, count: int = 200) -> list[dict[str, Any]]:
-    """Return the last events, the newest first."""
+def newest(store: Store, page: int = 1) -> list[dict[str, Any]]:
+    """Return a page of events, the newest first."""
     with store.reading() as connection:
-        found = connection.execute(select(events).order_by(events.c.number.desc()).limit(count)).mappings().all()
+        found = connection.execute(paged(select(events).order_by(events.c.number.desc()), page)).mappings().all()
     return [{**row, "about": json.loads(row["about"])} for row in found]

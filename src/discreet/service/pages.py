@@ -135,14 +135,15 @@ def home(person: Reader, service: Open) -> Response:
 
 
 @pages.get("/tables/{table}")
-def table(table: str, person: Reader, service: Open) -> Response:
+def table(table: str, person: Reader, service: Open, page: views.Page = 1) -> Response:
     """Show a table: its columns, its budget, and its releases."""
     found, domain = views.table(service, table), service.catalogue.domain(table)
     columns = [(name, *column.words) for name, column in domain.inputs.items()]
+    releases = views.releases(service, table, person, page)
     return render(
         "table.html", person, table=found, columns=columns, missing=domain.missing,
         steps=service.balances.steps(service.catalogue[table].account),
-        releases=views.releases(service, table, person), reference=secrets.token_urlsafe(24),
+        releases=releases, reference=secrets.token_urlsafe(24), **views.pager(releases, page),
     )  # fmt: skip
 
 
@@ -235,10 +236,10 @@ def number(text: str) -> float:
 
 
 @pages.get("/jobs")
-def jobs(person: Reader, service: Open) -> Response:
+def jobs(person: Reader, service: Open, page: views.Page = 1) -> Response:
     """List somebody's requests."""
-    found = [views.listed(job, person) | {"words": words(job)} for job in service.jobs.of_person(person.name)]
-    return render("jobs.html", person, jobs=found)
+    found = [views.listed(job, person) | {"words": words(job)} for job in service.jobs.of_person(person.name, page)]
+    return render("jobs.html", person, jobs=found, **views.pager(found, page))
 
 
 @pages.get("/jobs/{job}")

@@ -10,14 +10,14 @@ import hashlib
 import hmac
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from discreet.errors import ParameterError
 from discreet.service.log import note
-from discreet.service.storage import Store, facts, keys, people, sessions
+from discreet.service.storage import Store, fact, keys, paged, people, sessions, write_fact
 
 Role = Literal["analyst", "custodian"]
 ROLES = ("analyst", "custodian")
@@ -35,7 +35,7 @@ class Person:
 
     name: str
     role: Role
-    form: str = ""
+    form: str = field(default="", repr=False)
     """The CSRF token of their forms: empty for keys, which no other page can make a browser send."""
 
     @property
@@ -101,12 +101,13 @@ class People:
                 note(connection, by, "revoked a key", key=id_)
         return bool(gone)
 
-    def all_keys(self) -> list[dict[str, Any]]:
-        """Return all keys without their secrets, the newest first."""
+    def all_keys(self, page: int = 1) -> list[dict[str, Any]]:
+        """Return a page of the keys without their secrets, the newest first."""
         joined = keys.join(people, keys.c.person == people.c.name)
         columns = keys.c.id, keys.c.person, people.c.role, keys.c.since, keys.c.revoked
+        wanted = select(*columns).select_from(joined).order_by(keys.c.since.desc(), keys.c.id)
         with self._store.reading() as connection:
-            found = connection.execute(select(*columns).select_from(joined).order_by(keys.c.since.desc()))
+            found = connection.execute(paged(wanted, page))
             return [dict(row) for row in found.mappings()]
 
     # ---------------------------------------------------------------- sessions of browsers
@@ -169,11 +170,11 @@ class People:
 def server_secret(store: Store) -> str:
     """Return the secret of this service, made once, that signs the cookie of a sign-in under way."""
     with store.writing() as connection:
-        found = connection.execute(select(facts.c.value).where(facts.c.name == "secret")).scalar()
+        found = fact(connection, "secret")
         if found is None:
             found = secrets.token_urlsafe(32)
-            connection.execute(insert(facts).values(name="secret", value=found))
-    return str(found)
+            write_fact(connection, "secret", found)
+    return found
 
 
 def _checked(name: str, role: str) -> str:

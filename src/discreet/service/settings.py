@@ -6,7 +6,7 @@ import os
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +20,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """The names of tables, which are part of URLs."""
 
 LOCAL = ("127.0.0.1", "localhost")
+LOOPBACK = (*LOCAL, "::1")
+
+Secret = Annotated[str, Field(repr=False)]
+"""A value, or the name of an environment variable that has it; never shown."""
 
 
 class _Closed(BaseModel):
@@ -31,7 +35,10 @@ class _Closed(BaseModel):
 class TableSettings(_Closed):
     """A table that models may be requested of."""
 
-    data: str
+    data: Secret
+    table: Annotated[str | None, Field(repr=False)] = None
+    engine: Literal["spark", "dask"] | None = None
+    pushdown: bool = False
     schema_file: Annotated[str, Field(alias="schema")]
     account: str
     rows: Annotated[int, Field(gt=1, le=2**53)]
@@ -53,7 +60,7 @@ class Oidc(_Closed):
 
     issuer: str
     client_id: str
-    client_secret: str
+    client_secret: Secret
     name: str = "your organisation"
     claim: str = "email"
     analysts: tuple[str, ...] = ()
@@ -66,10 +73,16 @@ class ServiceSettings(_Closed):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8350
     public: str | None = None
-    database: str = "service.db"
-    ledger: str = "people.ledger"
+    proxies: tuple[str, ...] = ()
+    database: Secret = "service.db"
+    ledger: Secret = "people.ledger"
+    metrics_token: Annotated[str | None, Field(repr=False)] = None
+    log: bool = True
+    keep_days: Annotated[int, Field(ge=1)] | None = None
     workers: Annotated[int, Field(ge=0, le=64)] = 2
     step: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    preparation_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    preparation_megabytes: Annotated[int, Field(ge=128, le=2**20)] = 1024
     requests_a_minute: Annotated[int, Field(ge=10)] = 300
     unfinished_jobs: Annotated[int, Field(ge=1)] = 20
 
@@ -122,6 +135,11 @@ class Settings(_Closed):
                 "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/howto/service.md); or, where "
                 "the proxy is on another computer, set public = 'https://...', the address that people use."
             )
+        if self.oidc is not None and not _is_safe(self.oidc.issuer):
+            raise ParameterError(
+                "[oidc] issuer must begin with https://, or be on this computer, for tests: what is fetched "
+                "from it says who somebody is."
+            )
         if self.oidc is not None and self.service.public is None:
             raise ParameterError("[oidc] needs public = 'https://...' in [service]: the provider sends people there.")
 
@@ -146,6 +164,12 @@ class Settings(_Closed):
         for name, domain in found.items():
             require_bounds(domain, f"The service, for table {name!r},")
         return found
+
+
+def _is_safe(issuer: str) -> bool:
+    """Whether nobody on the way can change what a provider says."""
+    parts = urlsplit(issuer)
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
 
 
 def secret(text: str) -> str:

@@ -1,10 +1,12 @@
 """Storage of the service besides the ledger: people, keys, sessions, jobs with their results, and a log.
 
 The storage is a SQLite file or a PostgreSQL database. SQLite has one writer at a time; PostgreSQL locks rows.
+The format version is read before anything else: an older database is brought up to date, a newer one is refused.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +21,28 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     String,
     Table,
     Text,
     UniqueConstraint,
     create_engine,
     event,
+    insert,
+    inspect,
+    select,
     text,
+    update,
 )
+from sqlalchemy.exc import DatabaseError
+
+from discreet.errors import ParameterError
+
+FORMAT = 2
+"""The format version of the tables: 1 is that of discreet 0.2.0, which does not state it."""
+
+ON_A_PAGE = 100
+"""Number of entries on a page of a list."""
 
 WAIT = 60
 """Seconds to wait for other writers."""
@@ -113,6 +129,12 @@ facts = Table(
     Column("name", String, primary_key=True),
     Column("value", Text, nullable=False),
 )  # fmt: skip
+rates = Table(
+    "discreet_rates", metadata,
+    Column("who", String, primary_key=True),
+    Column("left", Float, nullable=False),
+    Column("at", Float, nullable=False),
+)  # fmt: skip
 
 
 class Store:
@@ -126,10 +148,33 @@ class Store:
 
     def __init__(self, place: str) -> None:
         self.engine = _engine(place)
-        with self.engine.begin() as connection:
+        try:
+            with self.reading() as connection:
+                found = _format(connection)
+            if found != FORMAT:
+                self._upgrade()
+        except DatabaseError:
+            raise ParameterError(
+                "The database of the service cannot be opened: it is no database, is damaged, or does not answer. "
+                "Check `database` in [service], or restore a backup."
+            ) from None
+
+    def _upgrade(self) -> None:
+        """Create the tables, or bring those of an older version up to date, all at once or not at all."""
+        with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            found = _format(connection)
+            if found == FORMAT:  # another process was quicker
+                return
             metadata.create_all(connection)
+            if found is not None:
+                for number in range(found, FORMAT):
+                    MIGRATIONS[number](connection)
+            write_fact(connection, "format", str(FORMAT))
+
+    def __repr__(self) -> str:
+        return f"Store({self.engine.dialect.name})"
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -146,6 +191,53 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def paged(wanted: Select[Any], page: int, most: int = ON_A_PAGE) -> Select[Any]:
+    """Return a query for one page of a list; pages count from 1."""
+    return wanted.limit(most).offset((page - 1) * most)
+
+
+def fact(connection: Connection, name: str) -> str | None:
+    """Return a single value that the service keeps; None if there is none."""
+    found: str | None = connection.execute(select(facts.c.value).where(facts.c.name == name)).scalar()
+    return found
+
+
+def write_fact(connection: Connection, name: str, value: str) -> None:
+    """Keep a single value."""
+    if not connection.execute(update(facts).where(facts.c.name == name).values(value=value)).rowcount:
+        connection.execute(insert(facts).values(name=name, value=value))
+
+
+def _format(connection: Connection) -> int | None:
+    """Read the format version; None if the database has no tables of a service."""
+    if not inspect(connection).has_table(facts.name):
+        return None
+    found = int(fact(connection, "format") or 1)
+    if found > FORMAT:
+        raise ParameterError(
+            f"The database of the service has format {found}, and this discreet knows formats up to {FORMAT}. Use the "
+            "discreet that wrote it, or a newer one. Nothing was changed."
+        )
+    return found
+
+
+def _to_2(connection: Connection) -> None:
+    """From 0.2.0: the newest receipt of the ledger is kept by itself; it is read from the certificates."""
+    known: list[dict[str, Any]] = []
+    for content in connection.execute(select(files.c.content).where(files.c.name == "certificate.json")).scalars():
+        known += json.loads(content).get("ledger") or []
+    if known:
+        newest = max(known, key=lambda receipt: int(receipt["entry"]))
+        write_fact(connection, WITNESS, json.dumps({name: newest[name] for name in ("ledger", "entry", "hash")}))
+
+
+MIGRATIONS = {1: _to_2}
+"""What brings a database from each version to the next one, once its new tables are there."""
+
+WITNESS = "witness"
+"""The fact that names the newest entry of the ledger that the service has seen."""
 
 
 def _engine(place: str) -> Engine:

@@ -11,9 +11,13 @@ import time
 
 from discreet.service.core import Service
 from discreet.service.jobs import LEASE
+from discreet.service.rates import forget
+from discreet.service.telemetry import log, log_error
 
 LOOK = 0.25
 """Seconds between two checks of the workers."""
+
+HOUR = 3600.0
 
 PATIENCE = 5.0
 """Seconds before a worker that died at once is replaced."""
@@ -41,7 +45,11 @@ class Supervisor:
             self._hire()
         self._thread.start()
 
-    def stop(self, wait: float = 10.0) -> None:
+    def alive(self) -> int:
+        """Return the number of workers that run."""
+        return sum(process.poll() is None for process, _ in list(self._workers.values()))
+
+    def stop(self, wait: float = 5.0) -> None:
         """Let workers finish their jobs; those that take longer end later, by themselves."""
         self._stopped.set()
         self._thread.join()
@@ -62,7 +70,7 @@ class Supervisor:
         self._workers[name] = process, time.monotonic()
 
     def _watch(self) -> None:
-        beats = {"settle": 0.0, "tick": 0.0}
+        beats = {"settle": 0.0, "tick": 0.0, "tidy": 0.0}
         step = self._service.settings.service.step
         while not self._stopped.wait(LOOK):
             now = time.time()
@@ -74,14 +82,25 @@ class Supervisor:
                 if now >= beats["tick"]:
                     self._service.balances.tick()
                     beats["tick"] = (now // step + 1) * step
-            except Exception:
+                if now >= beats["tidy"]:
+                    self._tidy(now)
+                    beats["tidy"] = now + HOUR
+            except Exception as error:
+                log_error("supervisor", error)
                 self._stopped.wait(1.0)  # the database may come back
+
+    def _tidy(self, now: float) -> None:
+        """Delete what is kept no longer."""
+        forget(self._service.store)
+        if (days := self._service.settings.service.keep_days) is not None:
+            self._service.jobs.forget(now - days * 24 * HOUR)
 
     def _bury(self) -> None:
         for name, (process, since) in list(self._workers.items()):
             if process.poll() is None:
                 continue
             self._settle(name)
+            log("worker ended", worker=name, code=process.returncode)
             if time.monotonic() - since < PATIENCE:
                 continue  # it will be looked at again, and replaced then
             del self._workers[name]

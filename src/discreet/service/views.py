@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Query
 
 from discreet.service.balances import Balances, Price
 from discreet.service.core import NotFoundError, Quote, Service
 from discreet.service.jobs import StoredJob
 from discreet.service.people import Person
+from discreet.service.storage import ON_A_PAGE
+
+Page = Annotated[int, Query(ge=1, le=10_000)]
+"""The number of a page of a list."""
 
 DOWNLOADS = {
     "release.json": "application/json",
@@ -82,6 +89,11 @@ def listed(found: StoredJob, person: Person) -> dict[str, Any]:
     return facts
 
 
+def pager(found: Sequence[Any], page: int) -> dict[str, Any]:
+    """Describe the links to the pages before and after one of a list."""
+    return {"pager": {"page": page, "older": len(found) >= ON_A_PAGE}}
+
+
 def moment(when: float | None) -> str | None:
     """Write a time, to the minute."""
     return None if when is None else dt.datetime.fromtimestamp(when, dt.UTC).strftime("%Y-%m-%d %H:%M")
@@ -93,17 +105,20 @@ def formulas(found: StoredJob) -> list[str]:
     return list(facts["formulas"]) if "formulas" in facts else [facts["formula"]]
 
 
-def releases(service: Service, table: str, person: Person) -> list[dict[str, Any]]:
-    """Describe the releases of a table that somebody may fit models to, the newest first."""
-    shared, changed = service.catalogue[table].shared, service.catalogue.changed(table)
+def releases(service: Service, table: str, person: Person, page: int = 1) -> list[dict[str, Any]]:
+    """Describe a page of the releases of a table that somebody may fit models to, the newest first.
+
+    Of a closed table none is current, whatever closed it.
+    """
+    whose, changed = service.whose(table, person), service.catalogue.changed(table)
+    is_open = service.catalogue.is_open(table)
     return [
         {
             "release": job.id,
             "epsilon": job.facts["epsilon"],
             "asked": formulas(job),
-            "current": (job.started or 0.0) >= changed,
+            "current": is_open and (job.started or 0.0) >= changed,
             "made": moment(job.created),
         }
-        for job in service.jobs.releases(table)
-        if shared or job.person == person.name
+        for job in service.jobs.releases(table, whose, page)
     ]

@@ -11,26 +11,19 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from discreet.core.checks import Neighbors
-from discreet.core.scratch import Scratch
 from discreet.core.threads import one_thread
 from discreet.domain import Domain
-from discreet.drivers.release import release as release_table
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
 from discreet.ledger import Ledger
 from discreet.ledger.blocks import asked as asked_for
-from discreet.planning import plan as make_plan
-from discreet.planning.guesses import guesses
-from discreet.planning.synthetic import synthetic
 from discreet.results.private_moments import PrivateMoments
-from discreet.results.report import report
 from discreet.service.catalogue import INTERNAL, Catalogue
 from discreet.service.jobs import LOST, NEUTRAL, Jobs, StoredJob
+from discreet.service.limited import BrokenStepError, BusyError, RefusedError, SentText, limited_steps
 from discreet.service.requests import (
     PAID,
     CheckRequest,
@@ -39,19 +32,14 @@ from discreet.service.requests import (
     PlanRequest,
     ReleaseRequest,
     TrialRequest,
-    estimator_of,
 )
 from discreet.service.settings import TableSettings
-
-MADE_UP_ROWS = 1000
-"""Number of made-up rows that a request is tried on."""
+from discreet.service.steps import PublicTable, dumped, model_files, saved
+from discreet.service.telemetry import log
+from discreet.service.witness import LedgerWitness, WitnessedAccount
 
 TRIES = 3
 """Maximum number of times that a job is started whose worker dies before anything is paid for."""
-
-
-class RefusedError(DiscreetError):
-    """A request that cannot be carried out, for public reasons."""
 
 
 class TroubleError(DiscreetError):
@@ -90,12 +78,12 @@ class Work:
 
     Parameters
     ----------
-    catalogue, jobs, ledger
-        The tables, the queue, and the ledger that is charged.
+    catalogue, jobs, witness, ledger
+        The tables, the queue, what was seen of the ledger, and the ledger that is charged.
     """
 
-    def __init__(self, catalogue: Catalogue, jobs: Jobs, ledger: Ledger) -> None:
-        self._catalogue, self._jobs, self._ledger = catalogue, jobs, ledger
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, witness: LedgerWitness, ledger: Ledger) -> None:
+        self._catalogue, self._jobs, self._witness, self._ledger = catalogue, jobs, witness, ledger
 
     def do(self, job: StoredJob) -> float:
         """Carry out a job and store its outcome; return the seconds to wait, so that the next job begins at a step."""
@@ -103,6 +91,7 @@ class Work:
         if job.kind in PAID:
             shown = shown_at(job.started or time.time(), time.time(), self._catalogue.settings.service.step)
         self._jobs.finish(job, done.state, results=done.files, answer=done.answer, problem=done.problem, shown=shown)
+        log("job", job=job.id, kind=job.kind, table=job.table, who=job.person, state=done.state)
         return 0.0 if shown is None else max(shown - time.time(), 0.0)
 
     def settle(self, job: StoredJob) -> None:
@@ -130,10 +119,11 @@ class Work:
         problem = str(error) if known else INTERNAL.format(type(error).__name__)
         if job.kind not in PAID:
             return JobOutcome("failed", answer=NEUTRAL, problem=problem)
-        if not isinstance(error, LedgerError):
+        if not isinstance(error, (LedgerError, BrokenStepError, BusyError)):
             self._catalogue.close(job.table, problem, "service")
-        spent = is_paid(self._ledger, job)
-        return JobOutcome("failed", answer=f"{NEUTRAL} What it cost is spent." if spent else NEUTRAL, problem=problem)
+        if is_paid(self._ledger, job):
+            problem += "\nIt had been paid for: what it cost is spent."
+        return JobOutcome("failed", answer=NEUTRAL, problem=problem)
 
     def _files(self, job: StoredJob) -> dict[str, str]:
         asked = job.asked
@@ -142,25 +132,23 @@ class Work:
             problem = self._catalogue.check(job.table, job.person)
             return {"check.json": json.dumps({"problem": problem})}
         if isinstance(asked, ModelRequest):
-            return self._model(asked)
-        if isinstance(asked, PlanRequest):
-            return dict(_public(lambda: table.plan(asked)))
-        if isinstance(asked, TrialRequest):
-            return dict(_public(lambda: table.tried(asked)))
+            content = self._jobs.file(asked.release, "release.json")
+            if content is None:
+                raise RefusedError("There is no such release.")
+            return self._public("model", job, release=SentText(content))
+        if isinstance(asked, (PlanRequest, TrialRequest)):
+            return self._public(asked.kind, job, **table.public)
         return self._paid(job, asked, table)
 
-    def _model(self, asked: ModelRequest) -> dict[str, str]:
-        """Fit a model to an existing release."""
-        content = self._jobs.file(asked.release, "release.json")
-        if content is None:
-            raise RefusedError("There is no such release.")
-        released = load_release(content)
-        fitted = _public(lambda: released.fit(asked.formula, model=asked.model))
-        return model_files(fitted, released)
+    def _public(self, step: str, job: StoredJob, **given: Any) -> dict[str, str]:
+        """Take a step that reads no row, within limits of time and memory."""
+        limits = self._catalogue.settings.service
+        steps = limited_steps(limits.preparation_megabytes)
+        return dict(steps.take(step, seconds=limits.preparation_seconds, asked=job.body, **given))
 
     def _paid(self, job: StoredJob, asked: FitRequest | ReleaseRequest, table: ServedTable) -> dict[str, str]:
         neighbors = self._ledger.account(table.settings.account).terms().neighbors
-        _public(lambda: table.rehearsed(asked, neighbors))
+        self._public("rehearse", job, neighbors=neighbors, **table.public)
         if not self._catalogue.is_checked(job.table):
             problem = self._catalogue.check(job.table, "service")
             if problem is not None:
@@ -169,7 +157,7 @@ class Work:
             table.settings.account, purpose=asked.purpose, who=job.person, request=request_name(job)
         )
         try:
-            with account, asked_for("; ".join(formulas(asked))):
+            with WitnessedAccount(self._witness, account), asked_for("; ".join(formulas(asked))):
                 return table.released(asked, neighbors)
         except LedgerError:
             raise
@@ -195,59 +183,24 @@ class ServedTable:
         """Its public facts."""
         return self._catalogue.domain(self.name)
 
-    @cached_property
-    def made_up(self) -> Any:
-        """Made-up rows."""
-        return synthetic(self.domain, MADE_UP_ROWS)
-
-    def plan(self, asked: PlanRequest) -> dict[str, str]:
-        """Predict the accuracy of a model."""
-        public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
-        guessed: dict[str, Any] = {"r_squared": asked.r_squared, "about": guesses(asked.about)}
-        asked_for: dict[str, Any] = {"epsilon": _around(asked.epsilon), "methods": [asked.method]}
-        found = make_plan(
-            self.domain, asked.formula, draws=6, tighter=False, **public, **guessed, **asked_for
-        )  # other bounds are not the analyst's to choose
-        told = [_table(found.summary()), _table(found.coefficients())]
-        return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
-
-    def tried(self, asked: TrialRequest) -> dict[str, str]:
-        """Fit a model to made-up rows."""
-        model = self._estimator(asked, "add-remove", 0).fit_formula(asked.formula, self.made_up)
-        released = model.release_ if isinstance(model.release_, PrivateMoments) else None
-        return {"report.html": report(model.results_, released), "results.json": _dumped(model.results_.to_dict())}
-
-    def rehearsed(self, asked: FitRequest | ReleaseRequest, neighbors: Neighbors) -> None:
-        """Run a paid request on made-up rows, and discard the result."""
-        if isinstance(asked, FitRequest):
-            self._estimator(asked, neighbors, 0).fit_formula(asked.formula, self.made_up)
-        else:
-            self._release(asked, neighbors, self.made_up, random_state=0)
+    @property
+    def public(self) -> dict[str, Any]:
+        """The public facts, for steps that read no row."""
+        return {"domain": self._catalogue.document(self.name), "rows": self.settings.rows} | {
+            "delta": self.settings.failure
+        }
 
     def released(self, asked: FitRequest | ReleaseRequest, neighbors: Neighbors) -> dict[str, str]:
         """Read the rows, release, and return the files."""
         data = self._catalogue.data(self.name)
+        table = PublicTable(self.domain, self.settings.rows, self.settings.failure)
         if isinstance(asked, ReleaseRequest):
-            released = self._release(asked, neighbors, data)
-            return {"release.json": saved(released), "certificate.json": _dumped(released.certificate.to_dict())}
-        model = self._estimator(asked, neighbors).fit_formula(asked.formula, data)
+            released = table.release(asked, neighbors, data)
+            return {"release.json": saved(released), "certificate.json": dumped(released.certificate.to_dict())}
+        model = table.estimator(asked, neighbors).fit_formula(asked.formula, data)
         if isinstance(model.release_, PrivateMoments):
             return {"release.json": saved(model.release_)} | model_files(model.results_, model.release_)
         return model_files(model.results_, None)
-
-    def _estimator(
-        self, asked: FitRequest | TrialRequest, neighbors: Neighbors, random_state: int | None = None
-    ) -> Any:
-        promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
-        promise |= {"rows": self.settings.rows, "neighbors": neighbors, "fit_intercept": self.domain.intercept}
-        return estimator_of(asked)(**promise, domain=self.domain, n_jobs=1, random_state=random_state)
-
-    def _release(
-        self, asked: ReleaseRequest, neighbors: Neighbors, source: Any, random_state: int | None = None
-    ) -> PrivateMoments:
-        promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
-        promise |= {"rows": self.settings.rows, "neighbors": neighbors, "random_state": random_state}
-        return release_table(source, domain=self.domain, models=asked.formulas, n_jobs=1, **promise)
 
 
 def is_paid(ledger: Ledger, job: StoredJob) -> bool:
@@ -264,53 +217,3 @@ def is_paid(ledger: Ledger, job: StoredJob) -> bool:
 def formulas(asked: FitRequest | ReleaseRequest) -> list[str]:
     """Return the formulas of a request."""
     return [asked.formula] if isinstance(asked, FitRequest) else list(asked.formulas)
-
-
-def load_release(content: str) -> PrivateMoments:
-    """Load a release from its document."""
-    with Scratch() as folder:
-        path = folder / "release.json"
-        path.write_text(content, encoding="utf-8")
-        return PrivateMoments.load(path)
-
-
-def saved(what: Any) -> str:
-    """Return the document of a release or a model."""
-    with Scratch() as folder:
-        path = folder / "saved.json"
-        what.save(path)
-        return path.read_text(encoding="utf-8")
-
-
-def model_files(fitted: Any, released: PrivateMoments | None) -> dict[str, str]:
-    """Return the files of a model: its document, its report and its certificate."""
-    return {
-        "results.json": saved(fitted),
-        "report.html": report(fitted, released),
-        "certificate.json": _dumped(fitted.certificate.to_dict()),
-    }
-
-
-def _public(work: Callable[[], Any]) -> Any:
-    """Run a step that reads no rows, whose errors may be shown in full."""
-    try:
-        return work()
-    except LedgerError:
-        raise
-    except DiscreetError as error:
-        raise RefusedError(*error.args) from None
-
-
-def _around(epsilon: float) -> list[float]:
-    """Return the requested epsilon, half and twice of it."""
-    return [epsilon / 2, epsilon, 2 * epsilon]
-
-
-def _table(read: Any) -> dict[str, Any]:
-    return {"title": read.title, "columns": list(read.columns), "rows": [list(row) for row in read.rows]} | {
-        "notes": list(read.notes)
-    }
-
-
-def _dumped(facts: Any) -> str:
-    return json.dumps(facts, indent=1, allow_nan=False)

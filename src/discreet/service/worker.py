@@ -11,6 +11,7 @@ import time
 from discreet.errors import DiscreetError
 from discreet.service.core import Service
 from discreet.service.jobs import LEASE
+from discreet.service.telemetry import log_error, log_to_stderr
 
 PAUSE = 0.1
 """Seconds between two polls of an empty queue."""
@@ -22,6 +23,8 @@ NICE = 5
 def work(config: str, name: str, parent: int) -> None:
     """Run jobs until the service ends; the current one is finished."""
     service = Service.open(config)
+    if service.settings.service.log:
+        log_to_stderr()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -39,8 +42,8 @@ def _live(service: Service, name: str) -> None:
         time.sleep(LEASE / 12)
         try:
             service.jobs.live(name)
-        except Exception:
-            continue  # the database may come back before the lease is over
+        except Exception as error:  # the database may come back before the lease is over
+            log_error("worker", error, worker=name)
 
 
 def main() -> None:
