@@ -61,6 +61,8 @@ class Linear(StagedRecipe):
         the mean alone has none either.
     rules : int
         The version of the rules; see `recipes.rules`.
+    many : bool, optional
+        Whether the last of three stages is near least squares; by default the number of rows decides, see `Rules.many`.
     """
 
     design: tuple[str, ...]
@@ -68,6 +70,7 @@ class Linear(StagedRecipe):
     stages: Stages = "auto"
     covariance: Covariance = "auto"
     rules: int = NEWEST
+    many: bool | None = None
 
     name: ClassVar[str] = "stages"
 
@@ -108,7 +111,9 @@ class Linear(StagedRecipe):
         n = locations[0].rows
         ball = in_ball(domain, self.design)
         count = self._count(n)
-        many = count != 3 or n * self.facts.mu / domain.most >= self._rules.many * self.size**1.5
+        many = self.many
+        if many is None:
+            many = count != 3 or n * self.facts.mu / domain.most >= self._rules.many * self.size**1.5
         shares = budget.STAGES[count] if many else self._rules.several_shares
         if ball:
             shares = budget.BALL_STAGES.get(count, shares[1:])
@@ -223,13 +228,14 @@ class Linear(StagedRecipe):
         return cls(facts, own[0].design, own[0].outcomes, *told)
 
     def outlined(self, events: Sequence[Event]) -> Self:
-        """Return the recipe with as many stages as are listed, and score products if they are listed."""
+        """Return the recipe with as many stages as are listed, and score products and row norms if they are listed."""
         stages = _stages(events)
         mean = len(stages) == 1 and len(stages[0].coordinates.axes) == 1
         robust = any(block.statistic == ScoreProducts.name for block in stages[-1].blocks)
         count = (0 if mean else len(stages)) if self.stages == "auto" else self.stages
         covariance = ("robust" if robust else "classical") if self.covariance == "auto" else self.covariance
-        return replace(self, stages=count, covariance=covariance)
+        many = not self._rules.norms or count != 3 or any(event.of_norms for event in of_kind(StageEvent, events))
+        return replace(self, stages=count, covariance=covariance, many=many)
 
 
 def _stages(events: Sequence[Event]) -> list[StageEvent]:
