@@ -67,7 +67,10 @@ COMMANDS = [
     "schema check",
     "sign",
     "serve",
-    *(f"ledger {name}" for name in ("init", "show", "history", "export", "verify", "plan")),
+    *(
+        f"ledger {name}"
+        for name in ("init", "show", "history", "export", "verify", "plan", "backup", "restore", "migrate")
+    ),
 ]
 
 

@@ -267,7 +267,7 @@ def test_the_losses_of_persons_are_theirs_and_within_the_promise(options):
 
 def test_row_norms_alone_cost_a_person_what_its_rows_add_to_them():
     frame = panel(np.random.default_rng(14), 200, 6)
-    released = release(frame, domain=PERSONS, **PROMISE, targets=["y"], stages=3)
+    released = release(frame, domain=PERSONS, **PROMISE, targets=["y"], stages=4)
     event, found = released.norms.event, per_instance.losses(frame, released)
     assert event.of_norms
     costs = dict(zip(found.names, found.parts()["counts of row norms of a stage"], strict=True))

@@ -51,6 +51,7 @@ FREE = [
     ("*:certificate.method", "as_*", SAME),
     ("*:certificate.rows", f"{NUMBERS} null number", DECLARED),
     *((f"*:certificate.recipe.{name}", "*", OPTION) for name in ("stages", "covariance")),
+    ("*:certificate.recipe.rules", "less", OPTION),
     ("*:certificate.declared", "null", DECLARED),
     ("*:certificate.declared.columns.?.*", NUMBERS, DECLARED),
     ("*:certificate.domain.columns.?.*", f"{NUMBERS} reversed", DECLARED),

@@ -177,7 +177,7 @@ def _service(model: Any, people: Any, text: str, rng: random.Random, folder: Pat
     from discreet.service.core import Service
     from discreet.service.requests import FitRequest
     from discreet.service.settings import Settings
-    from discreet.service.work import load_release
+    from discreet.service.steps import load_release
 
     (folder / "s.toml").write_text(filled_schema(model.domain.to_dict()), encoding="utf-8")
     people.to_csv(folder / "people.csv", errors="replace", index=False)

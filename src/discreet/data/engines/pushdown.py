@@ -267,7 +267,7 @@ def _encoded(transaction: Snapshot, domain: Domain) -> str:
     rows = with_columns(rows, [f"{int(ONE)}::bigint AS z0", *raw], keep=False)
     made = DerivedNumbers(inputs)
     found = {name: made.add(column) if column.factors else inputs[name] for name, column in numbers.items()}
-    found |= {name: _searched(inputs[name], column) for name, column in numbers.items() if isinstance(column, Searched)}
+    found |= {name: _searched(inputs[name], domain.columns[name]) for name in domain.searched}
     rows = with_columns(made.rows(rows), [f"{own} AS x{_place(domain, name)}" for name, own in found.items()])
     levels = [
         f"(k{_place(domain, name)} = {k})::int::bigint * {int(ONE)} AS z{place}"
@@ -287,7 +287,7 @@ def _encoded(transaction: Snapshot, domain: Domain) -> str:
     return with_columns(rows, [f"round(y{i})::bigint AS z{i}" for i in plain])
 
 
-def _searched(x: str, column: Searched) -> str:
+def _searched(x: str, column: Any) -> str:
     """Return SQL for the cell of a number without bounds: the number of powers of two up to its size, with its sign."""
     x = x if column.low == -math.inf else f"greatest({x}, {float8(column.low)})"
     x = x if column.high == math.inf else f"least({x}, {float8(column.high)})"
