@@ -93,6 +93,17 @@ def test_several_outcomes(people):
     assert model.coef_[:, 0] == pytest.approx([3, -2], abs=0.4)
 
 
+def test_plans_search_as_releases_do(people):
+    """A plan, from guesses alone, is about what a fit of people like these finds."""
+    features, told = ["a", "b"], {"r_squared": 0.99, "about": GUESSES | {"b": {"high": 50}}, "draws": 4}
+    found = plan(DOMAIN, "y", features, rows=N, **told, epsilon=2, delta=1e-6, methods=["DPLinearRegression"])
+    model = DPLinearRegression(**PROMISE, domain=DOMAIN, rows=N, random_state=1).fit_source(people, "y", features)
+    ratio = found.at(2.0).std_err[1:] / model.results_.inference.std_err[1:]
+    assert (ratio > 1 / 3).all()
+    assert (ratio < 3).all()
+
+
+GUESSES = {"a": {"mean": 0, "sd": 4}, "y": {"mean": 2.5, "sd": 12}}
 REFUSED = {
     "all products": lambda frame: release(frame, domain=DOMAIN, **PROMISE),
     "one stage": lambda frame: release(frame, domain=DOMAIN, targets=["y"], stages=1, **PROMISE),
@@ -105,7 +116,9 @@ REFUSED = {
         frame, "c", ["a"]
     ),
     "rows": lambda frame: Rows(Table.of(frame, DOMAIN), ["(intercept)", "a"], "y"),
-    "a plan": lambda frame: plan(DOMAIN, "y", rows=1000),
+    "a plan without guesses": lambda frame: plan(DOMAIN, "y", rows=N),
+    "a plan of one stage": lambda frame: plan(DOMAIN, "y", ["a"], rows=N, about=GUESSES, stages=1),
+    "a plan of another method": lambda frame: plan(DOMAIN, "y", ["a"], rows=N, about=GUESSES, methods=["AdaSSP"]),
     "a made-up table": lambda frame: synthetic(DOMAIN, rows=100),
     "a norm": lambda frame: Domain({"a": "number", "b": (0, 1)}, data_norm=1.0, norm_columns=["a"]),
 }

@@ -16,7 +16,6 @@ from discreet.data.moments import counted
 from discreet.data.reading import Table
 from discreet.data.stages import Readings
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.unit import ROWS
 from discreet.errors import DiscreetError, ParameterError
 from discreet.mechanisms.registry import METHODS
 from discreet.planning import simulation
@@ -312,7 +311,7 @@ def test_every_method_is_simulated_or_said_to_be_left_out(small):
     assert set(small.methods) | set(small.left_out) == {method.name for method in METHODS}
     assert not set(small.methods) & set(small.left_out)
     assert {"DPLinearRegression", "DPRidge", "AdaSSP", "ConstSSP", "SSP", "OPS", "AdaOPS"} <= set(small.methods)
-    assert chosen(["adassp"], ROWS)[0] == ["AdaSSP"]
+    assert chosen(["adassp"], DOMAIN)[0] == ["AdaSSP"]
 
 
 def test_more_epsilon_and_more_rows_help(small):

@@ -41,7 +41,8 @@ Guesses = Annotated[
     list[str] | None,
     typer.Option(
         "--about",
-        help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; may be repeated.",
+        help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; or, of a column without "
+        "bounds, its range, as pay.low=0 and pay.high=90; may be repeated.",
     ),
 ]
 Explained = Annotated[

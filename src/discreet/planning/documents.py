@@ -31,6 +31,7 @@ _GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfi
 """Numbers, null where one is missing."""
 
 _FOUND = replace(maybe(NUMBER), write=lambda value: None if isinstance(value, Unavailable) else float(value))
+_HOPELESS = replace(OBJECT, write=lambda why: {f"{epsilon:g}": reason for epsilon, reason in why.items()})
 _EXPECTED = Fields(
     "expected_accuracy",
     "",
@@ -79,6 +80,10 @@ PLAN = DocumentFields(
     simulated_r_squared=NUMBER(attribute="r_squared"),
     names=NAMES,
     expected=many(replace(record(_EXPECTED), write=_expected)),
+    declared=many(replace(record(_EXPECTED), write=_expected))(
+        "The same with guessed ranges declared as bounds, where columns have none.", absent=()
+    ),
+    hopeless=_HOPELESS("By epsilon, why a search for bounds cannot succeed.", absent={}),
     left_out=ANYTHING,
     answers=many(record(_ANSWER)),
     tighter=many(replace(OBJECT, write=vars)),
@@ -115,4 +120,8 @@ MODEL_PLAN = DocumentFields(
     draws=COUNT,
     needs=many(TEXTS)("By coefficient, the guesses that nobody made and that its errors depend on.", absent=()),
     expected=many(record(_MODEL_EXPECTED)),
+    declared=many(record(_MODEL_EXPECTED))(
+        "The same with guessed ranges declared as bounds, where columns have none.", absent=()
+    ),
+    hopeless=_HOPELESS("By epsilon, why a search for bounds cannot succeed.", absent={}),
 )

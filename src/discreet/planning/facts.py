@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from discreet.data.tables import described_by, feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.formula import is_formula
 from discreet.domain.kinds.base import Column
-from discreet.domain.kinds.numeric import Numeric, to_days
-from discreet.domain.required import require_bounds
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import ParameterError
+from discreet.planning.searched import guesses_by_column, point, real, with_ranges
 
 SPREAD = 1 / 10
 """The default sd of a number, relative to half the width of its bounds; see docs/howto/plan.md."""
@@ -49,7 +49,7 @@ class Number:
 class PlanFacts(Written):
     """Facts that are known or guessed before any data are touched."""
 
-    domain: Domain  # the features and the outcome: bounds and levels
+    domain: Domain  # the features and the outcome: bounds, guessed ones where none are declared, and levels
     target: str  # the outcome, a number
     features: tuple[str, ...]
     rows: int
@@ -60,6 +60,15 @@ class PlanFacts(Written):
     shares: dict[str, tuple[float, ...]]  # the frequency of each level of a category
     assumed: tuple[str, ...] = ()  # the numbers whose sd was not guessed
     untold: tuple[str, ...] = ()  # all guesses that nobody made, as age.sd, ward.shares, correlation or r_squared
+    searched: dict[str, Column] = field(default_factory=dict)  # the columns without bounds, as they were declared
+
+    @property
+    def declared(self) -> Domain:
+        """The features and the outcome as they were declared, some perhaps without bounds."""
+        found = self.domain
+        for name, column in self.searched.items():
+            found = found.with_column(name, column)
+        return found
 
     @property
     def inputs(self) -> list[str]:
@@ -93,7 +102,7 @@ class PlanFacts(Written):
     FIELDS = Fields(
         "plan_facts",
         "Declared and guessed facts.",
-        domain=record(Domain),
+        domain=record(Domain)(attribute="declared"),
         target=TEXT,
         features=TEXTS,
         rows=COUNT,
@@ -135,22 +144,17 @@ def facts(
         if features is not None:
             raise ParameterError("Give either a formula or features, not both.")
         domain, target, features = described_by(target, domain)
-    names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
-    made_of = domain.made_of(domain.entries[domain.target(target)].column)
+    outcome = domain.entries[domain.target(target)].column
+    names = feature_names(domain, [outcome], features)
+    made_of = domain.made_of(outcome)
+    searched = {name: domain.columns[name] for name in domain.searched if name in {outcome, *names}}
+    if searched:
+        squared = None if mean_square is None else outcome
+        domain, about = with_ranges(domain.select([*names, outcome]), about, squared)
     domain, target, about, yes_no = _as_number(domain, target, names, about)
     domain.design_names(names)
     guessed = _guesses(domain, target, made_of, about)
-    numbers: dict[str, Number | None] = {}
-    shares: dict[str, tuple[float, ...]] = {}
-    for name, column in domain.inputs.items():
-        guess = guessed.get(name, {})
-        if column.levels:
-            shares[name] = level_shares(name, column, guess)
-        elif name in domain.norm_columns:
-            numbers[name] = _in_ball(name, guess) if guess else None
-        else:
-            own = name == target
-            numbers[name] = _number(name, column, guess, mean_square if own else None, yes_no=own and yes_no)
+    numbers, shares = _laws(domain, target, guessed, mean_square, yes_no=yes_no)
     ball = [name for name in domain.norm_columns if name in numbers]
     if len({numbers[name] is None for name in ball}) > 1:
         raise ParameterError(f"Guess the sd of all of {', '.join(ball)}, which data_norm bounds together, or of none.")
@@ -164,8 +168,26 @@ def facts(
     untold = _untold(domain, {target: level}, guessed, told, r_squared=r_squared, correlation=correlation)
     return PlanFacts(
         domain, target, tuple(names), n, R_SQUARED if r_squared is None else _below_one("r_squared", r_squared),
-        *_correlation(correlation, inputs), numbers, shares, assumed, untold,
+        *_correlation(correlation, inputs), numbers, shares, assumed, untold, searched,
     )  # fmt: skip
+
+
+def _laws(
+    domain: Domain, target: str, guessed: Mapping[str, Mapping[str, Any]], mean_square: Any, *, yes_no: bool
+) -> tuple[dict[str, Number | None], dict[str, tuple[float, ...]]]:
+    """Return the mean and sd of each number, and the shares of the levels of each category."""
+    numbers: dict[str, Number | None] = {}
+    shares: dict[str, tuple[float, ...]] = {}
+    for name, column in domain.inputs.items():
+        guess = guessed.get(name, {})
+        if column.levels:
+            shares[name] = level_shares(name, column, guess)
+        elif name in domain.norm_columns:
+            numbers[name] = _in_ball(name, guess) if guess else None
+        else:
+            own = name == target
+            numbers[name] = _number(name, column, guess, mean_square if own else None, yes_no=own and yes_no)
+    return numbers, shares
 
 
 def _untold(
@@ -210,7 +232,7 @@ def _of_pairs(given: Mapping[Any, Any], inputs: list[str]) -> Floats:
                 f"correlation names {pair!r}: give pairs of {', '.join(inputs)}, as {{('age', 'tenure'): 0.8}}."
             )
         i, j = (inputs.index(name) for name in pair)
-        C[i, j] = C[j, i] = _real(" and ".join(pair), "correlation", value)
+        C[i, j] = C[j, i] = real(" and ".join(pair), "correlation", value)
     return C
 
 
@@ -220,7 +242,6 @@ def _as_number(domain: Domain, target: str, features: Sequence[str], about: Any)
     Stages treat a derived number, and a level, which is 0 or 1, as they treat a declared number. Guesses about a
     derived outcome are in its own units; shares of the levels tell the mean of one of them.
     """
-    require_bounds(domain, "A plan")
     entry = domain.entries[domain.target(target)]
     column = domain.columns[entry.column]
     if entry.column in domain.norm_columns:
@@ -248,11 +269,8 @@ def _below_one(name: str, value: Any) -> float:
 
 def _guesses(domain: Domain, target: str, made_of: Set[str], about: Any) -> dict[str, Mapping[str, Any]]:
     """Check the guesses about columns of the model; what a derived outcome is `made_of` is not among them."""
-    if about is None:
-        return {}
-    if not isinstance(about, Mapping) or not all(isinstance(guess, Mapping) for guess in about.values()):
-        raise ParameterError('about must map columns to guesses, for example {"age": {"mean": 50, "sd": 18}}.')
-    for name, guess in about.items():
+    found = guesses_by_column(about)
+    for name, guess in found.items():
         if name not in domain.inputs:
             hint = f" Tell the mean and sd of {target} itself." if name in made_of else ""
             used = ", ".join(domain.inputs)
@@ -261,33 +279,20 @@ def _guesses(domain: Domain, target: str, made_of: Set[str], about: Any) -> dict
         unknown = sorted(set(guess) - known, key=str)
         if unknown:
             raise ParameterError(f"about has {unknown[0]!r} for column {name!r}; known are {', '.join(sorted(known))}.")
-    return dict(about)
-
-
-def _real(name: str, what: str, value: Any) -> float:
-    if not checks.is_real(value) or not math.isfinite(value):
-        raise ParameterError(f"The {what} of column {name!r} must be a number, got {value!r}.")
-    return float(value)
+    return found
 
 
 def _mean(name: str, column: Column, guess: Mapping[str, Any]) -> float:
     low, high = column.range
     given = guess.get("mean", low / 2 + high / 2)
-    if column.date and not checks.is_real(given):
-        try:
-            mean = to_days(given)
-        except (TypeError, ValueError):
-            why = f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}."
-            raise ParameterError(why) from None
-    else:
-        mean = _real(name, "mean", given)
+    mean = point(name, "mean", column, given)
     if not low < mean < high:
         raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
     return mean
 
 
 def _in_ball(name: str, guess: Mapping[str, Any]) -> Number:
-    return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
+    return Number(real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
 
 
 def _number(
@@ -301,7 +306,7 @@ def _number(
     most = (mean - low) * (high - mean)
     if mean_square is None:
         usual = _TWO_POINTS * math.sqrt(most) if yes_no else SPREAD * min(high - mean, mean - low)
-        sd = _real(name, "sd", guess.get("sd", usual))
+        sd = real(name, "sd", guess.get("sd", usual))
         if not 0 < sd < math.sqrt(most):
             raise ParameterError(
                 f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the "

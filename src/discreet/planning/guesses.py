@@ -21,7 +21,8 @@ def guesses(given: Iterable[str]) -> dict[str, dict[str, Any]]:
         left, equals, value = text.rpartition("=")
         column, dot, what = left.rpartition(".")
         if not equals or not dot:
-            raise ParameterError(f"The guess {text!r}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")
+            known = "COLUMN.mean=, COLUMN.sd=, COLUMN.low=, COLUMN.high= or COLUMN.shares="
+            raise ParameterError(f"The guess {text!r}: give {known} and figures.")
         found.setdefault(column, {})[what] = _guess(what, value)
     return found
 
@@ -30,7 +31,7 @@ def _guess(what: str, value: str) -> float | str | list[float]:
     """Parse shares, a number, or a date, which is left as text."""
     if what == "shares":
         return [_number(part) for part in value.split(",")]
-    is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"
+    is_date = what in ("mean", "low", "high") and value[:4].isdigit() and value[4:5] == "-"
     return value if is_date else _number(value)
 
 

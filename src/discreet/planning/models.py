@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
-from discreet.data.tables import design_matrix
+from discreet.data.tables import design_matrix, feature_names
 from discreet.domain import Domain, Numeric
 from discreet.domain.unit import Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
@@ -28,6 +28,7 @@ from discreet.planning.base import Plan
 from discreet.planning.documents import MODEL_PLAN
 from discreet.planning.facts import R_SQUARED, PlanFacts, facts, level_shares
 from discreet.planning.population import population
+from discreet.planning.searched import hopeless, with_ranges
 from discreet.planning.simulation import SimulatedPromise, row_epsilon
 from discreet.planning.untold import NOT_TOLD, needed, not_told
 from discreet.recipes.glm_geometry import is_wide
@@ -73,6 +74,10 @@ class ModelPlan(Plan):
         The unit of privacy. Rows are taken to have the largest weight.
     needs : tuple of tuples of str
         For each of the names, the guesses that nobody made and that its standard error depends on: it is NaN then.
+    declared : tuple of ExpectedAccuracy
+        Where columns have no bounds: the same with guessed ranges declared, for each requested epsilon.
+    hopeless : dict
+        The requested epsilons at which a search for bounds cannot succeed, and why; `expected` has the others.
     """
 
     method: str
@@ -84,6 +89,8 @@ class ModelPlan(Plan):
     draws: int
     unit: Unit
     needs: tuple[tuple[str, ...], ...] = ()
+    declared: tuple[ExpectedAccuracy, ...] = ()
+    hopeless: dict[float, str] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -95,15 +102,13 @@ class ModelPlan(Plan):
         for found in self.expected:
             if found.epsilon == epsilon and method in (None, self.method):
                 return found
-        raise ParameterError(f"This plan has no epsilon {epsilon:g}.")
+        raise ParameterError(self.hopeless.get(epsilon, f"This plan has no epsilon {epsilon:g}."))
 
     def summary(self) -> Summary:
         """Summarise the accuracy of predictions and the number of intervals at each epsilon."""
-        rows = []
-        for found in self.expected:
-            given = f"{found.intervals} of {len(self.names)}"
-            gain = max(0.0, 1 - found.excess / found.best) if found.best > 0 else 0.0
-            rows.append((f"{found.epsilon:g}", number(found.excess), f"{100 * gain:.0f} %", given))
+        lines = {(found.epsilon, ""): self._line(found) for found in self.expected}
+        lines |= {(epsilon, ""): (f"{epsilon:g}", *["no search"] * 3) for epsilon in self.hopeless}
+        lines |= {(found.epsilon, "declared"): self._line(found, ", declared") for found in self.declared}
         return Summary(
             title=f"A plan for {self.target} by {self.method}",
             facts=(
@@ -112,12 +117,20 @@ class ModelPlan(Plan):
                 *(() if self.unit.plain else (("Protected", self.unit.short),)),
             ),
             columns=("epsilon", "excess loss", "of what can be explained", "intervals"),
-            rows=tuple(rows),
+            rows=tuple(lines[key] for key in sorted(lines)),
             notes=(
                 "Made from public facts and guesses; no data were touched. Medians over made-up tables.",
+                *(["Bounds are searched for; declared: the same with guessed ranges declared."] * bool(self.declared)),
+                *([self.hopeless[max(self.hopeless)]] if self.hopeless else []),
                 *self._no_interval(),
             ),
         )
+
+    def _line(self, found: ExpectedAccuracy, more: str = "") -> tuple[str, ...]:
+        """A line of the summary."""
+        gain = max(0.0, 1 - found.excess / found.best) if found.best > 0 else 0.0
+        given = f"{found.intervals} of {len(self.names)}"
+        return f"{found.epsilon:g}{more}", number(found.excess), f"{100 * gain:.0f} %", given
 
     def _no_interval(self) -> list[str]:
         """Say at which epsilons no interval is likely, and what would help."""
@@ -209,11 +222,14 @@ def plan_model(
     of the count. For a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; for a count, its mean.
     """
     refuse_unit(model(), domain)
-    unit, domain = domain.unit, domain.of_rows()
-    column, guesses = domain.columns.get(target), dict(about or {})
+    if target in domain.columns:
+        domain = domain.select([*feature_names(domain, [target], features), target])
+    unit, asked = domain.unit, domain.of_rows()
+    domain, guesses = with_ranges(asked, about)
+    column, guesses = domain.columns.get(target), dict(guesses or {})
     own = guesses.pop(target, {})
     if not model.family.classes:
-        if column is None or not column.bounds or column.bounds[0] < 0:
+        if column is None or not column.bounds or (asked.columns[target].bounds or (0,))[0] < 0:
             raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
         stand, mean = domain, float(own.get("mean", sum(column.bounds) / 10))
     else:
@@ -231,14 +247,18 @@ def plan_model(
     explained = R_SQUARED if r_squared is None else checks.fraction("r_squared", r_squared)
     people = _Classes(model, domain, known, mean, explained)
     needs = tuple(needed(known, name) for name in people.names)
+    why = hopeless(asked.with_unit(**unit.to_dict()), known.rows, epsilons, promise.delta, promise.neighbors)
+    possible = [(asked, epsilon) for epsilon in epsilons if epsilon not in why]
+    todo = [*possible, *((domain, epsilon) for epsilon in epsilons if asked.searched)]
     found = []
     with as_progress(progress, "simulating") as report:
-        for i, epsilon in enumerate(epsilons):
+        for i, (bounds, epsilon) in enumerate(todo):
             seeds = [np.random.default_rng([random_state, draw]) for draw in range(draws)]
-            accuracy = people.expected(row_epsilon(epsilon, promise.delta, unit.most), promise, seeds)
+            accuracy = people.expected(row_epsilon(epsilon, promise.delta, unit.most), promise, seeds, bounds)
             found.append(_masked(replace(accuracy, epsilon=epsilon), needs))
-            report((i + 1) / len(epsilons))
-    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws, unit, needs)
+            report((i + 1) / len(todo))
+    parts = tuple(found[: len(possible)]), draws, unit, needs, tuple(found[len(possible) :])
+    return ModelPlan(model.__name__, target, people.names, known.rows, promise, *parts, why)
 
 
 def _untold(known: PlanFacts, what: str, own: Mapping[str, Any]) -> Iterator[str]:
@@ -298,10 +318,10 @@ class _Classes:
         return pa.array([column.levels[int(yes)] for yes in found])
 
     def expected(
-        self, epsilon: float, promise: SimulatedPromise, seeds: Sequence[np.random.Generator]
+        self, epsilon: float, promise: SimulatedPromise, seeds: Sequence[np.random.Generator], bounds: Domain
     ) -> ExpectedAccuracy:
-        """Fit a table with each seed."""
-        fits = [self._fit(epsilon, promise, rng) for rng in seeds]
+        """Fit a table with each seed, by some bounds."""
+        fits = [self._fit(epsilon, promise, rng, bounds) for rng in seeds]
         excess, best, errors, noises, offs = (np.array(part) for part in zip(*fits, strict=True))
         seen = np.isfinite(errors).mean(axis=0) >= 0.5
         with warnings.catch_warnings():
@@ -312,7 +332,7 @@ class _Classes:
         return ExpectedAccuracy(epsilon, *middle, std_err, noise, error, int(np.sum(np.isfinite(std_err))))
 
     def _fit(
-        self, epsilon: float, promise: SimulatedPromise, rng: np.random.Generator
+        self, epsilon: float, promise: SimulatedPromise, rng: np.random.Generator, bounds: Domain
     ) -> tuple[float, float, Floats, Floats, Floats]:
         known = self._facts
         table, truth, true = self._table(rng)
@@ -320,7 +340,7 @@ class _Classes:
         held: dict[str, Any] = {"epsilon": epsilon, "delta": promise.delta, "neighbors": promise.neighbors}
         least, missing = self._law.expected_loss(truth, truth), np.full(len(true), np.nan)
         mean = self._law.expected_loss(np.full(len(truth), truth.mean()), truth) - least
-        domain = self._domain.select([*known.features, known.target])
+        domain = bounds.select([*known.features, known.target])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
             try:

@@ -19,6 +19,7 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import described_by
 from discreet.domain import Domain
 from discreet.domain.formula import is_formula
+from discreet.domain.required import require_bounds
 from discreet.errors import ParameterError
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import targets, words
@@ -27,6 +28,7 @@ from discreet.planning.documents import PLAN
 from discreet.planning.facts import PlanFacts
 from discreet.planning.facts import facts as public_facts
 from discreet.planning.models import model_asked, plan_model, refuse_targets
+from discreet.planning.searched import hopeless
 from discreet.planning.simulation import Expected, SimulatedPromise, Simulation, chosen
 from discreet.planning.targets import Answer, SpreadScenario, Tighter
 from discreet.planning.untold import masked, needed
@@ -77,6 +79,10 @@ class NumberPlan(Plan):
     people : dict
         If persons are protected: for some values of `rows_per_person`, the error at `reference` relative to that of
         predicting the mean.
+    declared : tuple of Expected
+        Where columns have no bounds: what `best` would expect with guessed ranges declared, for each requested epsilon.
+    hopeless : dict
+        The requested epsilons at which a search for bounds cannot succeed, and why; `epsilons` are the others.
     """
 
     facts: PlanFacts
@@ -92,6 +98,8 @@ class NumberPlan(Plan):
     spreads: tuple[SpreadScenario, ...] = ()
     inflation: float = 1.0
     people: dict[int, float] = field(default_factory=dict)
+    declared: tuple[Expected, ...] = ()
+    hopeless: dict[float, str] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -119,6 +127,8 @@ class NumberPlan(Plan):
         for found in self.expected:
             if (found.epsilon, found.method) == (epsilon, name):
                 return found
+        if epsilon in self.hopeless:
+            raise ParameterError(self.hopeless[epsilon])
         raise ParameterError(
             f"This plan has no {name} at epsilon {epsilon:g}. It has {', '.join(self.methods)} at "
             f"{', '.join(f'{e:g}' for e in self.epsilons)}."
@@ -227,6 +237,8 @@ _PARAMETERS = """domain : Domain
         More guesses by column: ``{"age": {"mean": 50, "sd": 18}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. By default
         a mean is in the middle of the bounds, an sd a tenth of the way from there to the nearest bound, and all
         levels are as frequent. Rows in a ball (`data_norm`) fill it by default. That will do for errors of prediction.
+        Of a column without bounds, guess mean and sd, or the range of nearly all values: ``{"pay": {"low": 0, "high":
+        90}}``. The plan then searches for its bounds, as the release will, and compares declaring that range.
         Standard errors, and the rows or the epsilon that intervals need, are told only where the guesses that they
         depend on were made: `untold` of the plan names the others.
     methods : sequence of str, optional
@@ -304,9 +316,11 @@ def plan(
     promise = SimulatedPromise(
         checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level)
     )
-    names = chosen(methods, known.domain.unit)
+    names = chosen(methods, known.declared)
     wanted = targets.accuracy_targets(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
+    if stages == 1:
+        require_bounds(known.declared, "A release in one stage")
     simulation = Simulation(known, promise, times or _default_draws(known), seed, stages)
     return _simulated(simulation, epsilons, names, wanted, tighter=tighter, progress=progress)
 
@@ -333,6 +347,9 @@ def _simulated(
 ) -> NumberPlan:
     """Run the simulation: the expected accuracy, what wanted accuracies need, and the effects of tighter bounds."""
     names, left_out = methods
+    known, promise, asked = simulation.facts, simulation.promise, epsilons
+    hopeless_at = hopeless(known.declared, known.rows, asked, promise.delta, promise.neighbors)
+    epsilons = tuple(epsilon for epsilon in asked if epsilon not in hopeless_at)
     answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
         steps, done = len(epsilons) * len(names) + len(wanted) + 1, itertools.count(1)
@@ -343,21 +360,30 @@ def _simulated(
         expected, failed = _expected(simulation, epsilons, names, step)
         best = best_of(expected)
         for aim in wanted:
-            answers.append(targets.answer(simulation, best, aim, epsilons))
+            answers.append(targets.answer(simulation, best, aim, asked))
             step()
         bounds = targets.tighter(simulation, best, _reference(epsilons)) if tighter else []
         others = targets.spreads(simulation, best, min(epsilons)) if tighter else []
         people = _people(simulation, best, _reference(epsilons))
+        declared = _declared(simulation, best, asked)
         step()
     expected = [masked(simulation.facts, one) for one in expected]
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
     made = simulation.draws, simulation.r_squared, simulation.stages
     return NumberPlan(
-        simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), simulation.inflation, people
-    )
+        simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), simulation.inflation, people,
+        declared, hopeless_at,
+    )  # fmt: skip
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
+
+
+def _declared(simulation: Simulation, method: str, epsilons: Sequence[float]) -> tuple[Expected, ...]:
+    """The expected accuracy of the same people with the guessed ranges declared as bounds."""
+    facts = simulation.facts
+    asked = [simulation.expected(method, e, domain=facts.domain) for e in epsilons if facts.searched]
+    return tuple(masked(facts, one) for one in asked if not isinstance(one, Unavailable))
 
 
 def _people(simulation: Simulation, method: str, epsilon: float) -> dict[int, float]:

@@ -14,7 +14,6 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
-from discreet.domain.unit import Unit
 from discreet.drivers.simulate import simulate
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.mechanisms.gradient_descent.estimator import NoisyGradientDescent
@@ -68,12 +67,12 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
     return epsilon if most == 1 else gdp.epsilon(mu=gdp.mu(epsilon=epsilon, delta=delta) / most, delta=delta)
 
 
-def chosen(names: Sequence[str] | None, unit: Unit) -> tuple[list[str], dict[str, str]]:
+def chosen(names: Sequence[str] | None, domain: Domain) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and the reasons why others are left out."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         example = names if isinstance(names, str) else METHODS[0].name
         raise ParameterError(f"methods must be a list of names, for example [{example!r}].")
-    why = {method.name: _why_not(method.estimator, unit) for method in METHODS}
+    why = {method.name: _why_not(method.estimator, domain) for method in METHODS}
     left_out = {name: reason for name, reason in why.items() if reason}
     if names is None:
         return [name for name in why if name not in left_out], left_out
@@ -86,8 +85,8 @@ def chosen(names: Sequence[str] | None, unit: Unit) -> tuple[list[str], dict[str
     return asked, {name: "not asked for" for name in why if name not in asked}
 
 
-def _why_not(estimator: Any, unit: Unit) -> str:
-    if not unit.plain and str(getattr(estimator, "one_row_each", "")):
+def _why_not(estimator: Any, domain: Domain) -> str:
+    if not domain.unit.plain and str(getattr(estimator, "one_row_each", "")):
         return "for rows that count alike, one a person"
     if issubclass(estimator, ReuseCov):
         return "for many outcomes"
@@ -95,6 +94,8 @@ def _why_not(estimator: Any, unit: Unit) -> str:
         return "for classes or counts, not for numbers"
     if not issubclass(estimator, MomentsEstimator):
         return "reads rows, and a plan simulates their sums only"
+    if domain.searched and not issubclass(estimator, DPLinearRegression):
+        return "needs bounds of all columns"
     if issubclass(estimator, (DPLasso, DPElasticNet)):
         return "the release of DPRidge, solved by whole paths, which takes long; name it in methods= to have it"
     return ""
@@ -231,12 +232,12 @@ class Simulation:
         if issubclass(find(method).estimator, _SLOW):
             count = -(-count // 6)
         if domain is not None or most is not None:
-            bounds = self.facts.domain if domain is None else domain
+            bounds = self.facts.declared if domain is None else domain
             return self._simulated(method, epsilon, n, count, bounds, widths=widths, most=most)
         key = method, epsilon, n, count
         found = self._known.get((*key, True), self._known.get((*key, widths)))
         if found is None:
-            found = self._simulated(*key, self.facts.domain, widths=widths)
+            found = self._simulated(*key, self.facts.declared, widths=widths)
             self._known[*key, widths] = found
         return found
 

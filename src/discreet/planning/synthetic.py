@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from discreet.core import checks
 from discreet.domain import Domain
+from discreet.domain.required import require_bounds
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts
 from discreet.planning.population import population
@@ -40,6 +41,7 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     """
     if (count := checks.rows(rows)) is None:
         raise ParameterError("rows is required: how many rows to make up.")
+    require_bounds(domain, "A made-up table")
     outcome = "y"
     while outcome in domain.reads:
         outcome += "'"

@@ -167,7 +167,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
     for columns in alike:
         bounds = {name: _half(facts, name, column) for name, column in columns.items()}
         name = next(iter(columns))
-        tight = facts.domain.with_column(name, columns[name].narrowed(*bounds[name]))
+        tight = facts.declared.with_column(name, columns[name].narrowed(*bounds[name]))
         after = simulation.expected(method, epsilon, domain=tight, draws=draws, widths=False)
         if isinstance(after, Unavailable):
             continue
@@ -182,7 +182,9 @@ def _alike(facts: PlanFacts) -> list[dict[str, Column]]:
     factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
     found: dict[Any, dict[str, Column]] = {}
     for name, column in facts.domain.columns.items():
-        if name in factors or name in facts.domain.norm_columns or column.factors or column.bounds is None:
+        if name in factors or name in facts.searched or name in facts.domain.norm_columns:
+            continue
+        if column.factors or column.bounds is None:
             continue
         number, (low, high) = facts.numbers[name], column.bounds
         key: Any = name

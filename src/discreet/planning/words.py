@@ -44,10 +44,15 @@ def methods_summary(plan: NumberPlan) -> Summary:
     """Summarise methods: one line per method, one column per epsilon."""
     shares = {(one.epsilon, one.method): one.vs_trivial for one in plan.expected}
     texts = {key: f"{share:.3f}" if share < 100 else f"{share:.1e}" for key, share in shares.items()}
-    lines = [(name, *(texts.get((epsilon, name), "-") for epsilon in plan.epsilons)) for name in plan.methods]
+    epsilons = sorted({*plan.epsilons, *plan.hopeless})
+    texts |= {(epsilon, name): "no search" for epsilon in plan.hopeless for name in plan.methods}
+    lines = [(name, *(texts.get((epsilon, name), "-") for epsilon in epsilons)) for name in plan.methods]
+    if plan.declared:
+        beside = {one.epsilon: f"{one.vs_trivial:.3f}" for one in plan.declared}
+        lines.append((f"{plan.best}, declared", *(beside.get(epsilon, "-") for epsilon in epsilons)))
     reference = plan.at(plan.reference)
-    lines.append(("without privacy", *([f"{reference.non_private / reference.trivial:.3f}"] * len(plan.epsilons))))
-    columns = ("", *(f"eps {epsilon:g}" for epsilon in plan.epsilons))
+    lines.append(("without privacy", *([f"{reference.non_private / reference.trivial:.3f}"] * len(epsilons))))
+    columns = ("", *(f"eps {epsilon:g}" for epsilon in epsilons))
     what = "predicting the mean" if plan.facts.domain.intercept else "predicting 0"
     unit = coefficient_unit(plan.facts.domain, plan.facts.target, CONSTANT)
     size = f"{number(reference.trivial)} {unit}^2" if unit else number(reference.trivial)
@@ -182,7 +187,7 @@ def _in_stages(count: int) -> str:
 
 def advice(plan: NumberPlan) -> list[str]:
     """Advice on what to do, and why."""
-    lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
+    lines = [_which(plan), *_how_good(plan), *_searched(plan), *(_answer(plan, found) for found in plan.answers)]
     lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan) + _people(plan)
     reasons: dict[str, list[str]] = {}
     for name, why in plan.left_out.items():
@@ -191,6 +196,25 @@ def advice(plan: NumberPlan) -> list[str]:
     if reasons:
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
     return [printable(line) for line in lines]
+
+
+def _searched(plan: NumberPlan) -> list[str]:
+    """Describe the search for bounds beside bounds that are declared."""
+    facts, lines = plan.facts, list[str]()
+    beside = {one.epsilon: one for one in plan.declared}
+    if both := [one for one in map(plan.at, plan.epsilons) if one.epsilon in beside]:
+        parts = [f"{_as_before(beside[one.epsilon].mse / one.mse, 'is')} at epsilon {one.epsilon:g}" for one in both]
+        ranges = [f"{name} in {_between(plan, name)}" for name in facts.searched]
+        lines.append(
+            f"Bounds are searched for. Were they declared, {listed(ranges)}, the error of {plan.best} would be "
+            f"{', '.join(parts)}."
+        )
+    return lines + ([plan.hopeless[max(plan.hopeless)]] if plan.hopeless else [])
+
+
+def _between(plan: NumberPlan, name: str) -> str:
+    column = plan.facts.domain.inputs[name]
+    return f"({', '.join(column.shown(end, number) for end in column.range)})"
 
 
 def _people(plan: NumberPlan) -> list[str]:
@@ -301,7 +325,7 @@ def _bounds(plan: NumberPlan, t: Tighter) -> str:
     return f"({column.shown(low, number)}, {column.shown(high, number)})"
 
 
-def _as_before(ratio: float) -> str:
+def _as_before(ratio: float, verb: str = "was") -> str:
     """Describe a ratio to an earlier value in words.
 
     Examples
@@ -309,7 +333,7 @@ def _as_before(ratio: float) -> str:
     >>> _as_before(1.004), _as_before(0.6789)
     ('the same', '0.68 times what it was')
     """
-    return "the same" if _times(ratio) == "the same as" else f"{_times(ratio)} what it was"
+    return "the same" if _times(ratio) == "the same as" else f"{_times(ratio)} what it {verb}"
 
 
 def _times(ratio: float) -> str:

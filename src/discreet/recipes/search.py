@@ -139,17 +139,22 @@ def share_of(facts: Facts) -> float:
 
 def refuse_hopeless(recipe: Recipe) -> None:
     """Refuse a search that cannot succeed, as the declared number of rows tells, before anything is spent."""
-    facts, names = recipe.facts, recipe.facts.domain.searched
-    most = budget.SEARCH_SHARE[1]
-    least = budget.SEARCH_LEAST * math.sqrt(len(names) * most / (recipe.search_share or most))
-    if not names or facts.counted_rows is None or (reach := _reach(facts)) >= least:
-        return
+    if recipe.facts.counted_rows is not None and (why := too_few(recipe.facts, recipe.search_share)):
+        raise ParameterError(why)
+
+
+def too_few(facts: Facts, share: float | None = None) -> str:
+    """Say why a search cannot succeed, as the number of rows tells; empty if it may, or there is none."""
+    names, most = facts.domain.searched, budget.SEARCH_SHARE[1]
+    least = budget.SEARCH_LEAST * math.sqrt(len(names) * most / (share or most))
+    if not names or facts.rows is None or (reach := _reach(facts)) >= least:
+        return ""
     shown = f"{', '.join(map(repr, names[:8]))}{', ...' * (len(names) > 8)}"
     many = int(len(names) * (reach / least) ** 2)
     fewer = f"leave at most {many} column{'s' * (many > 1)} without bounds, or " if many else ""
-    raise ParameterError(
-        f"About {facts.counted_rows:,} rows at epsilon {facts.promise.epsilon:g} are too few to search for the bounds "
-        f"of {len(names)} column{'s' * (len(names) > 1)} ({shown}): about {facts.counted_rows * least / reach:,.0f} "
+    return (
+        f"About {facts.rows:,} rows at epsilon {facts.promise.epsilon:g} are too few to search for the bounds "
+        f"of {len(names)} column{'s' * (len(names) > 1)} ({shown}): about {facts.rows * least / reach:,.0f} "
         f"are needed. Nothing was spent. Remedy: declare bounds from public knowledge, {fewer}choose a larger epsilon."
     )
 
@@ -157,7 +162,7 @@ def refuse_hopeless(recipe: Recipe) -> None:
 def _reach(facts: Facts) -> float:
     """Return n mu for counts: per row of a person, and per row that takes another's place."""
     apart = math.sqrt(2) if facts.neighbors == "replace-one" else 1.0
-    return (facts.counted_rows or 0) * facts.mu / (facts.domain.most * apart)
+    return (facts.rows or 0) * facts.mu / (facts.domain.most * apart)
 
 
 class _ColumnCounts(NamedTuple):
