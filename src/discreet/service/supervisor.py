@@ -92,7 +92,8 @@ class Supervisor:
                 self._stopped.wait(1.0)  # the database may come back
 
     def _tidy(self, now: float) -> None:
-        """Delete what is kept no longer."""
+        """Delete what is kept no longer, and read the whole ledger, which finds damage."""
+        self._service.balances.tick(whole=True)
         forget(self._service.store)
         if (days := self._service.settings.service.keep_days) is not None:
             self._service.jobs.forget(now - days * 24 * HOUR)
