@@ -113,3 +113,20 @@ def test_a_failure_after_the_check_has_the_same_words(town, monkeypatch):
     told = town.done()
     assert (told["state"], told["answer"], told["files"]) == ("failed", NEUTRAL, [])
     assert "what it cost is spent" in town("carl", "GET", f"/jobs/{told['id']}").json()["problem"]
+
+
+def test_a_package_that_is_missing_is_named(town, monkeypatch):
+    """An ImportError quotes no data; the custodian was told its kind alone."""
+
+    def missing(*given):
+        raise ModuleNotFoundError("No module named 'parrots'", name="parrots")
+
+    monkeypatch.setattr(town.service.catalogue, "data", missing)
+    assert town.service.catalogue.check("people", "carl") == "No module named 'parrots'"
+    monkeypatch.undo()
+    assert town.service.catalogue.check("people", "carl") is None
+    monkeypatch.setattr(PublicTable, "estimator", missing)
+    told = town.done()
+    assert (told["state"], told["answer"]) == ("failed", NEUTRAL)
+    assert "parrots" not in str(told)
+    assert town("carl", "GET", f"/jobs/{told['id']}").json()["problem"] == "No module named 'parrots'"

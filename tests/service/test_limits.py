@@ -3,16 +3,23 @@
 import contextlib
 import http.client
 import json
+import os
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 import uvicorn
 from conftest import Town, set_up
+from sqlalchemy import event, select
+from sqlalchemy.sql import func
 
+from discreet.privacy.budget_parts import Cost
 from discreet.service import core, limits
-from discreet.service.limited import LimitedSteps, RefusedError, SentText
+from discreet.service.limited import NICE, LimitedSteps, RefusedError, SentText, yield_to_pages
 from discreet.service.limits import PromptProtocol
 from discreet.service.rates import Rates
 from discreet.service.storage import ON_A_PAGE, Store, jobs
@@ -182,6 +189,22 @@ def test_lists_have_pages(town):
     assert town("ada", "GET", "/jobs?page=0").status_code == 422
 
 
+def test_the_ledger_of_custodians_has_pages(town, monkeypatch):
+    """It was one page of all releases."""
+    monkeypatch.setattr("discreet.service.custody.ON_A_PAGE", 3)
+    account = town.service.ledger.account("town/people")
+    for number in range(7):
+        what = {"method": "x", "columns": [], "formula": f"release {number}"}
+        account.reserve(Cost(1e-4, 0.0), "add-remove", what).draw()
+    custody = town.browser("carl")
+    texts = [custody.get(f"/custody/ledger?page={page}").text for page in (1, 2, 3, 4)]
+    shown = [[int(number) for number in re.findall(r"x: release (\d)<", text)] for text in texts]
+    assert shown == [[6, 5, 4], [3, 2, 1], [0], []]
+    assert ["?page=2" in texts[0], "?page=1" in texts[1], "?page=3" in texts[1]] == [True] * 3
+    assert "?page=4" not in texts[2]
+    assert custody.get("/custody/ledger?page=0").status_code == 422
+
+
 # ---------------------------------------------------------------- rates and addresses
 
 
@@ -199,6 +222,59 @@ def test_rates_hold_across_processes(tmp_path):
 def test_rates_hold_across_processes_in_postgresql(team):
     pair = [Rates(team.service.store, "requests", 60) for _ in range(2)]
     assert 50 <= sum(rates.allow("ada") for _ in range(100) for rates in pair) <= 70
+
+
+# ---------------------------------------------------------------- many at once
+
+
+def test_rates_alone_do_not_wait_for_the_disk(town):
+    """Each analyst's first page did, behind all sign-ins."""
+    written, store = [], town.service.store
+    event.listen(store.engine, "before_cursor_execute", lambda *given: written.append(given[2]))
+    Rates(store, "requests", 60).allow("eve")
+    assert [line for line in written if "PRAGMA" in line] == ["PRAGMA synchronous = NORMAL"]
+    written.clear()
+    town.service.people.sign_in("ada", None, "key")
+    assert [line for line in written if "PRAGMA" in line] == ["PRAGMA synchronous = FULL"]
+    assert any("discreet_events" in line for line in written)
+
+
+def test_rates_alone_do_not_wait_for_the_disk_in_postgresql(team):
+    asked = select(func.current_setting("synchronous_commit"))
+    for wait, shown in ((False, "off"), (True, "on"), (False, "off")):
+        with team.service.store.writing(wait=wait) as connection:
+            assert connection.execute(asked).scalar() == shown
+
+
+def test_writers_wait_for_their_turn_outside_the_database(tmp_path):
+    """SQLite's own waiting has no order: with 50 sign-ins at once some took 4.7 seconds."""
+    store = Store(str(tmp_path / "service.db"))
+    done = threading.Event()
+
+    def write():
+        with store.writing():
+            done.set()
+
+    with store.writing():
+        others = [threading.Thread(target=write) for _ in range(5)]
+        for other in others:
+            other.start()
+        time.sleep(0.2)
+        assert store.engine.pool.checkedout() == 1
+        assert not done.is_set()
+    for other in others:
+        other.join(10)
+    assert done.is_set()
+
+
+@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="this system has no niceness")
+def test_processes_are_nice_before_they_import_anything():
+    """They took the time of pages while they started."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield_to_pages(process.pid)
+    found = os.getpriority(os.PRIO_PROCESS, process.pid)
+    process.communicate(b"\n")
+    assert found == min(os.getpriority(os.PRIO_PROCESS, 0) + NICE, 19)
 
 
 def wrong_keys(port, count):

@@ -255,9 +255,9 @@ class Ledger:
         """All entries, the oldest first; raise an error if one is damaged."""
         return list(self.scan())
 
-    def scan(self) -> Iterator[LedgerEntry]:
-        """All entries, one after another, the oldest first; raise an error if one is damaged."""
-        return (sound(entry, index) for entry, index in self.storage.scan())
+    def scan(self, after: int = -1) -> Iterator[LedgerEntry]:
+        """All entries after a number, one after another, the oldest first; raise an error if one is damaged."""
+        return (sound(entry, index) for entry, index in self.storage.scan(after))
 
     def head(self) -> LedgerEntry:
         """The newest entry."""

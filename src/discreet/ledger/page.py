@@ -23,7 +23,7 @@ from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH,
 from discreet.results.report.page import bullets, figure, page, paragraphs, section, table
 
 
-def html(name: str, entries: Sequence[LedgerEntry]) -> str:
+def html(name: str, entries: Sequence[LedgerEntry], newest: slice | None = None) -> str:
     """Return an HTML page for a ledger: what is left, spending over time, and every release; no clock is read.
 
     Parameters
@@ -32,7 +32,11 @@ def html(name: str, entries: Sequence[LedgerEntry]) -> str:
         The name of the ledger.
     entries : sequence of LedgerEntry
         All its entries.
+    newest : slice, optional
+        Which releases to list, counted from the newest; by default all, the oldest first.
     """
+    releases = history(entries)
+    listed = releases if newest is None else releases[::-1][newest]
     told, head = stories(entries), entries[-1]
     rows = [
         [story.name, promised(story), part, f"{story.balance.shares[BUDGET_PARTS.index(part)] or 0.0:.1%}", words]
@@ -43,7 +47,7 @@ def html(name: str, entries: Sequence[LedgerEntry]) -> str:
     parts = [
         section("What is left", table(("account", "promise", "releases", "spent", "left"), rows)),
         *(section(f"Spending of {s.name}", _figure(s, i)) for i, s in enumerate(told) if s.terms.limits is not None),
-        section("Every release", table(HISTORY, history(entries))),
+        section("Every release" if newest is None else "Releases, the newest first", table(HISTORY, listed)),
         section(
             "How to read this",
             bullets(_READING),

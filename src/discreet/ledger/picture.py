@@ -55,24 +55,39 @@ class Story:
 
 def stories(entries: Iterable[LedgerEntry]) -> list[Story]:
     """Return the history of every account, in the order in which they were opened."""
-    told: dict[str, _Told] = {}
+    read = Stories()
     for entry in entries:
-        facts = entry.facts
+        read.add(entry)
+    return read.told()
+
+
+class Stories:
+    """The histories of all accounts as far as a ledger was read."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+
+    def add(self, entry: LedgerEntry) -> None:
+        """Read the next entry."""
+        told, facts = self._told, entry.facts
         kind, name = facts["kind"], facts.get("account")
         if name is None:
-            continue
+            return
         if kind == "account":
             told[name] = _Told(Terms.from_dict(facts))
         for part in dict.fromkeys((population(name), name)):
             told[part].count(entry.number, kind, facts.get("settles"))
         for part, spent in facts["after"].items():
             told[part].note(facts["when"], spent)
-    found = []
-    for name, one in told.items():
-        whole = one if one.terms.limits is not None else told[population(name)]
-        if (limits := whole.terms.limits) is not None:
-            found.append(Story(name, one.terms, limits, whole.points(limits), one.releases, len(one.open)))
-    return found
+
+    def told(self) -> list[Story]:
+        """Return the history of every account, in the order in which they were opened."""
+        found = []
+        for name, one in self._told.items():
+            whole = one if one.terms.limits is not None else self._told[population(name)]
+            if (limits := whole.terms.limits) is not None:
+                found.append(Story(name, one.terms, limits, whole.points(limits), one.releases, len(one.open)))
+        return found
 
 
 class _Told:

@@ -14,8 +14,8 @@ from typing import Any
 from discreet.core.checks import Neighbors
 from discreet.domain.unit import Unit
 from discreet.ledger import Ledger
-from discreet.ledger.entries import population
-from discreet.ledger.picture import BUDGET_PARTS, Story, left, priced, promised, stories
+from discreet.ledger.entries import LedgerEntry, population
+from discreet.ledger.picture import BUDGET_PARTS, Stories, Story, left, priced, promised
 from discreet.privacy import budget_parts, gdp
 from discreet.privacy.budget_parts import Balance, Cost
 from discreet.service.requests import PAID, Request, is_gaussian
@@ -53,18 +53,29 @@ class Balances:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self._head = -1
+        self._head: LedgerEntry | None = None
+        self._read = Stories()
         self._stories: dict[str, Story] = {}
         self._known: dict[tuple[str, str], dict[str, Any]] = {}
         self.tick()
 
-    def tick(self) -> None:
-        """Read the ledger again."""
-        self._ticked, self._known = dt.datetime.now(dt.UTC), {}
-        last = self.ledger.read(lambda t: t.last())
-        if last is not None and last.number != self._head:
-            self._stories = {story.name: story for story in stories(self.ledger.entries())}
-            self._head = last.number
+    def tick(self, *, whole: bool = False) -> None:
+        """Read the new entries of the ledger; all of it if asked to, or if it lacks the last one that was read."""
+        self._ticked, self._known, head = dt.datetime.now(dt.UTC), {}, None if whole else self._head
+        if head is not None:
+            number = head.number
+            last, same = self.ledger.read(lambda t: (t.last(), t.find("number", number)))
+            if last == same == head:
+                return
+            head = head if same == head else None
+        self._head = None  # all is read again if this fails
+        if head is None:
+            self._read = Stories()
+        for entry in self.ledger.scan(-1 if head is None else head.number):
+            self._read.add(entry)
+            head = entry
+        self._stories = {story.name: story for story in self._read.told()}
+        self._head = head
 
     def story(self, account: str) -> Story:
         """Return the history of an account."""

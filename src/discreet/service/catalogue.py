@@ -146,7 +146,7 @@ def checked(open_: Callable[[], Any], domain: Domain, name: str) -> tuple[str | 
             if domain.missing == "drop":  # an entry that does not fit may stand in a row that lacks another column
                 columns = (domain.select([column]) for column in domain.columns)
                 sums += [Moments.from_source(open_(), own, n_jobs=1).to_bytes() for own in columns]
-    except DiscreetError as error:
+    except (DiscreetError, ImportError) as error:  # neither quotes data
         return str(error), None
     except OSError as error:
         return f"{error.strerror or 'The rows cannot be read'}: {name}", None

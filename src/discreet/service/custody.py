@@ -6,16 +6,16 @@ import threading
 from typing import Annotated
 
 from fastapi import APIRouter, Form
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 
 from discreet.ledger.page import html
 from discreet.service import views
 from discreet.service.auth import CustodyReader, CustodySender, Open
 from discreet.service.balances import Balances
 from discreet.service.core import NotFoundError
-from discreet.service.limits import REPORT_CSP
 from discreet.service.log import newest
-from discreet.service.pages import render, words
+from discreet.service.pages import render, under_bar, words
+from discreet.service.storage import ON_A_PAGE
 
 custody = APIRouter(prefix="/custody")
 
@@ -55,11 +55,13 @@ def check(table: str, person: CustodySender, service: Open) -> Response:
 
 
 @custody.get("/ledger")
-def ledger(person: CustodyReader, service: Open) -> Response:
-    """Show the whole ledger: spending over time, and every release."""
+def ledger(person: CustodyReader, service: Open, page: views.Page = 1) -> Response:
+    """Show the ledger: spending over time, and a page of its releases, the newest first."""
+    entries, end = service.ledger.entries(), page * ON_A_PAGE
     with _DRAWING:
-        text = html(service.ledger.name, service.ledger.entries())
-    return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
+        text = html(service.ledger.name, entries, slice(end - ON_A_PAGE, end))
+    older = end < sum(entry.facts["kind"] == "reserve" for entry in entries)
+    return under_bar(text, "ledger_bar.html", pager={"page": page, "older": older})
 
 
 @custody.get("/keys")

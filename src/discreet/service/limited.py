@@ -24,6 +24,9 @@ from discreet.errors import DiscreetError
 PROCESSES = 2
 """Maximum number of processes that take steps at a time."""
 
+NICE = 5
+"""How much nicer these processes and workers are than the one that starts them."""
+
 PATIENCE = 60.0
 """Seconds that a process may take to start, or a step may wait for one."""
 
@@ -54,6 +57,13 @@ class SentText(str):
         return hashlib.sha256(self.encode()).hexdigest()
 
 
+def yield_to_pages(process: int) -> None:
+    """Lower the priority of a process that was just started, before it imports anything, so that pages stay fast."""
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, 0) + NICE)
+
+
 class _Process:
     """One process, used by one thread at a time; it is started when it is needed."""
 
@@ -70,6 +80,7 @@ class _Process:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         own = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(command, **pipes, env=own)
+        yield_to_pages(self._process.pid)
         self._ready, self._sent, self._rest = False, set(), b""
 
     def take(self, step: str, given: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -61,11 +61,13 @@ _PAGES = Environment(
     loader=PackageLoader("discreet.service"), autoescape=True, undefined=StrictUndefined, finalize=_shown,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
+_TEMPLATES = {name: _PAGES.get_template(name) for name in _PAGES.list_templates(["html"])}
+"""All templates, compiled before the first request, so that no crowd of them compiles the same ones."""
 
 
 def render(template: str, person: Person | None, status: int = 200, **facts: Any) -> HTMLResponse:
     """Render a page for somebody."""
-    return HTMLResponse(_PAGES.get_template(template).render(person=person, **facts), status)
+    return HTMLResponse(_TEMPLATES[template].render(person=person, **facts), status)
 
 
 def error_page(request: Request, status: int, words: str) -> HTMLResponse:
@@ -331,8 +333,12 @@ def free(
 
 def report_page(service: Service, found: StoredJob, told: dict[str, Any]) -> Response:
     """Return the report, with a link back above it."""
-    bar = _PAGES.get_template("bar.html").render(job=told)
-    text = service.file(found, "report.html").replace("<main>", f"{bar}\n<main>", 1)
+    return under_bar(service.file(found, "report.html"), "bar.html", job=told)
+
+
+def under_bar(text: str, bar: str, **facts: Any) -> HTMLResponse:
+    """Return a report under a bar of links."""
+    text = text.replace("<main>", f"{_TEMPLATES[bar].render(**facts)}\n<main>", 1)
     return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
 
 

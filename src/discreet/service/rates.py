@@ -19,8 +19,8 @@ MOST = 10_000
 class Rates:
     """A rate limit: so many events a minute for each person, and as many at once.
 
-    A process takes a quarter of a minute's events from the database at a time, for a minute, so that few pages wait for
-    the disk.
+    A process takes a quarter of a minute's events from the database at a time, for a minute, so that few pages write.
+    None waits for the disk: after a power failure, the events of the last moment may not be counted.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Rates:
 
     def _take(self, who: str) -> int:
         now, mine = time.time(), rates.c.who == who
-        with self._store.writing() as connection:
+        with self._store.writing(wait=False) as connection:
             found = connection.execute(select(rates.c.left, rates.c.at).where(mine).with_for_update()).first()
             left = self._most
             if found is not None:

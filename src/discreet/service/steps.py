@@ -35,9 +35,6 @@ from discreet.service.requests import FitRequest, PlanRequest, ReleaseRequest, T
 MADE_UP_ROWS = 1000
 """Number of made-up rows that a request is tried on."""
 
-NICE = 5
-"""The niceness of this process, so that pages stay fast."""
-
 
 @dataclass(frozen=True)
 class PublicTable:
@@ -241,8 +238,6 @@ def main() -> None:
     """Run as ``python -m discreet.service.steps MEGABYTES``: one message a line, one answer a line."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # nothing else is written between the answers
-        if hasattr(os, "nice"):
-            os.nice(NICE)
         _limit_memory(int(sys.argv[1]))
         answers.write("ready\n")
         answers.flush()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ ON_A_PAGE = 100
 """Number of entries on a page of a list."""
 
 WAIT = 60
-"""Seconds to wait for other writers."""
+"""Seconds to wait for other writers, or for a connection."""
+
+CONNECTIONS = 10
+"""Maximum number of connections of one process: more cost more than they gain, and take long to open all at once."""
 
 _LOCK = 0x64697372
 """The advisory lock under which tables are created in PostgreSQL."""
@@ -148,6 +152,8 @@ class Store:
 
     def __init__(self, place: str) -> None:
         self.engine = _engine(place)
+        own = self.engine.dialect.name == "sqlite"  # whose writers would poll for its lock, and overtake each other
+        self._turn: AbstractContextManager[Any] = threading.Lock() if own else nullcontext()
         try:
             with self.reading() as connection:
                 found = _format(connection)
@@ -177,9 +183,13 @@ class Store:
         return f"Store({self.engine.dialect.name})"
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open a transaction: either all of it is on disk when it has ended, or none of it."""
-        with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+    def writing(self, *, wait: bool = True) -> Iterator[Connection]:
+        """Open a transaction: either all of it is on disk when it has ended, or none of it.
+
+        Without `wait` nobody waits for the disk: if the power fails, the last such transactions may be undone.
+        """
+        options = {"writes": True, "wait": wait}
+        with self._turn, self.engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -243,13 +253,18 @@ WITNESS = "witness"
 def _engine(place: str) -> Engine:
     if "://" in place:
         address = "postgresql+psycopg://" + place.split("://", 1)[1]
-        return create_engine(address, pool_size=20, max_overflow=40, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(
+            address, pool_size=CONNECTIONS, max_overflow=0, pool_timeout=WAIT, pool_pre_ping=True, hide_parameters=True
+        )
+        event.listen(engine, "begin", _begin_postgres)
+        return engine
     if not Path(place).exists():
         os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
     options = {"timeout": WAIT, "check_same_thread": False, "isolation_level": None}
     engine = create_engine(
-        f"sqlite:///{place}", pool_size=20, max_overflow=40, hide_parameters=True, connect_args=options
-    )
+        f"sqlite:///{place}", pool_size=CONNECTIONS, max_overflow=0, pool_timeout=WAIT, hide_parameters=True,
+        connect_args=options,
+    )  # fmt: skip
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -262,4 +277,13 @@ def _prepare(connection: Any, _: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     """Lock SQLite for writing at the beginning: a transaction that reads first may be unable to write later."""
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+    options = connection.get_execution_options()
+    if options.get("writes"):
+        connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if options['wait'] else 'NORMAL'}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    """Let PostgreSQL answer before the disk does, where nobody waits for it."""
+    if not connection.get_execution_options().get("wait", True):
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = off")

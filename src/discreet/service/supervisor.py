@@ -11,6 +11,7 @@ import time
 
 from discreet.service.core import Service
 from discreet.service.jobs import LEASE
+from discreet.service.limited import yield_to_pages
 from discreet.service.rates import forget
 from discreet.service.telemetry import log, log_error
 
@@ -67,6 +68,7 @@ class Supervisor:
         command = [sys.executable, "-m", "discreet.service.worker", self._config, name, str(os.getpid())]
         own = {**os.environ, "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=own)
+        yield_to_pages(process.pid)
         self._workers[name] = process, time.monotonic()
 
     def _watch(self) -> None:
@@ -90,7 +92,8 @@ class Supervisor:
                 self._stopped.wait(1.0)  # the database may come back
 
     def _tidy(self, now: float) -> None:
-        """Delete what is kept no longer."""
+        """Delete what is kept no longer, and read the whole ledger, which finds damage."""
+        self._service.balances.tick(whole=True)
         forget(self._service.store)
         if (days := self._service.settings.service.keep_days) is not None:
             self._service.jobs.forget(now - days * 24 * HOUR)

@@ -115,7 +115,7 @@ class Work:
 
     def _trouble(self, job: StoredJob, error: Exception) -> JobOutcome:
         """Word an error for custodians and for everybody else; a paid request closes the table until it is checked."""
-        known = isinstance(error, DiscreetError)
+        known = isinstance(error, (DiscreetError, ImportError))  # neither quotes data
         problem = str(error) if known else INTERNAL.format(type(error).__name__)
         if job.kind not in PAID:
             return JobOutcome("failed", answer=NEUTRAL, problem=problem)

@@ -16,9 +16,6 @@ from discreet.service.telemetry import log_error, log_to_stderr
 PAUSE = 0.1
 """Seconds between two polls of an empty queue."""
 
-NICE = 5
-"""The niceness of a worker, so that pages stay fast."""
-
 
 def work(config: str, name: str, parent: int) -> None:
     """Run jobs until the service ends; the current one is finished."""
@@ -48,8 +45,6 @@ def _live(service: Service, name: str) -> None:
 
 def main() -> None:
     """Run as ``python -m discreet.service.worker CONFIG NAME PARENT``."""
-    if hasattr(os, "nice"):
-        os.nice(NICE)
     try:
         work(sys.argv[1], sys.argv[2], int(sys.argv[3]))
     except DiscreetError as error:

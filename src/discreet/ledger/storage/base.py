@@ -89,8 +89,11 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Reading]:
         """A read-only transaction."""
 
-    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, the oldest first, with the index values they are stored under; no lock is held between pages."""
+    def scan(self, after: int = -1) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries after a number, the oldest first, with the index values they are stored under.
+
+        No lock is held between pages.
+        """
 
     def flaws(self) -> list[str]:
         """List the flaws of the storage itself."""
@@ -170,9 +173,10 @@ class SQLTransaction:
         return None if found is None else sound(entry_of(found), tuple(found[1:-2]))
 
 
-def paged(page: Callable[[int], Sequence[Sequence[Any]]]) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
-    """All entries, page by page, given the rows of the page that follows a number."""
-    number = -1
+def paged(
+    page: Callable[[int], Sequence[Sequence[Any]]], number: int = -1
+) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+    """All entries after a number, page by page, given the rows of the page that follows a number."""
     while rows := page(number):
         for row in rows:
             yield entry_of(row), tuple(row[1:-2])

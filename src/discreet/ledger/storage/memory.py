@@ -76,10 +76,10 @@ class Memory:
         self._entries.append(entry)
         self._places |= dict.fromkeys(keys, entry.number)
 
-    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, with the index values they are stored under."""
+    def scan(self, after: int = -1) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries after a number, with the index values they are stored under."""
         with self._alone():
-            entries = list(self._entries)
+            entries = self._entries[after + 1 :]
         return ((entry, entry.index) for entry in entries)
 
     def flaws(self) -> list[str]:

@@ -109,9 +109,12 @@ class PostgreSQL:
             for entry in entries:
                 transaction.append(entry)
 
-    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, the oldest first, with the index values they are stored under; no lock is held between pages."""
-        return paged(partial(self._page, VERSION))
+    def scan(self, after: int = -1) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries after a number, the oldest first, with the index values they are stored under.
+
+        No lock is held between pages.
+        """
+        return paged(partial(self._page, VERSION), after)
 
     def scan_old(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]] | None:
         """All entries of a ledger of format 1; None if it has the current format."""

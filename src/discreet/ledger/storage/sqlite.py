@@ -162,10 +162,13 @@ class SQLite:
             self.head.refuse_older(self.head.readable(), transaction)
             yield transaction
 
-    def scan(self) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
-        """All entries, the oldest first, with the index values they are stored under; no lock is held between pages."""
+    def scan(self, after: int = -1) -> Iterator[tuple[LedgerEntry, tuple[Any, ...]]]:
+        """All entries after a number, the oldest first, with the index values they are stored under.
+
+        No lock is held between pages.
+        """
         with self.reading():
-            return paged(partial(self._page, VERSION))
+            return paged(partial(self._page, VERSION), after)
 
     def _page(self, version: int, number: int) -> list[Any]:
         with self._session(self._mode(), version=version) as connection:
