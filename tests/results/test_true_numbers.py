@@ -57,6 +57,30 @@ def test_intervals_hold_the_numbers_of_least_squares_of_the_table(kind, epsilon)
     assert kind == "spending" or np.median(width) < 1.2
 
 
+def far(seed, bound):
+    """Three rows in a thousand lie far out along a, and least squares explains more of the outcome by them."""
+    rng = np.random.default_rng(seed)
+    a, c = rng.standard_normal((2, ROWS))
+    out = rng.random(ROWS) < 0.003
+    a = np.where(out, 10 * a, a)
+    people = pd.DataFrame({"a": a, "c": c, "y": a + 0.5 * c + rng.standard_normal(ROWS)}).clip(-bound, bound)
+    X = np.column_stack([np.ones(ROWS), people[["a", "c"]]])
+    y = people["y"].to_numpy()
+    r = y - X @ np.linalg.lstsq(X, y)[0]
+    return people, Domain(dict.fromkeys("acy", (-bound, bound))), 1 - r @ r / np.sum((y - y.mean()) ** 2)
+
+
+@pytest.mark.parametrize("epsilon", [1, 3, 10, 100])
+def test_r_squared_allows_for_rows_that_are_shortened(epsilon):
+    for seed in range(5):
+        people, domain, share = far(seed, bound=40)
+        model = DPLinearRegression(epsilon=epsilon, delta=1e-6, domain=domain, random_state=seed)
+        results = model.fit_source(people, "y").results_
+        low, high = results.rsquared_interval()
+        assert low < share < high
+        assert epsilon < 100 or high < share + 0.15
+
+
 def test_nobs_is_the_released_number_of_rows_with_the_noise_of_its_release(spending):
     certificate = spending.certificate
     sd = next(block.sd for block in certificate.blocks if block.statistic == "sums")

@@ -249,6 +249,9 @@ class Fitted(Numbers, Summarised):
 _INFORMATIVE = 5.0
 """An upper end that is so many times the lower one tells nothing."""
 
+_HIDDEN = 0.99
+"""An upper end of R-squared above this says nothing."""
+
 # ---------------------------------------------------------------- as a summary and as a frame
 
 
@@ -326,8 +329,13 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
     (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
     return {
         "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
-        "R-squared": f"{share} ({ends} {least:.3f} to {most:.3f})",
+        "R-squared": f"{share} ({ends} {_share(least, most)})",
     }
+
+
+def _share(least: float, most: float) -> str:
+    """An interval for R-squared; one-sided where it may be nearly 1, since noise hides rows far out."""
+    return f"at least {least:.3f}" if most > _HIDDEN else f"{least:.3f} to {most:.3f}"
 
 
 def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float) -> dict[str, str]:
@@ -340,7 +348,7 @@ def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float) -> dict[str,
         own = f"at least {number(low)} {unit}".rstrip() + f" ({ends}), noise hides how much more"
     facts = {
         "Residual sd": f"{own}; {number(spread.sigma)} if residuals are cut at {cut}",
-        "R-squared": f"{least:.3f} to {most:.3f} ({ends}); {spread.explained:.3f} if residuals are cut",
+        "R-squared": f"{_share(least, most)} ({ends}); {spread.explained:.3f} if residuals are cut",
     }
     if spread.cut is None or spread.cut.mean is None or isinstance(mean, Unavailable):
         return facts

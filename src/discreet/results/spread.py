@@ -22,7 +22,6 @@ from discreet.results.residual_tail import SHARES, residual_tail
 from discreet.solve.debiased import Debiased, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
-from discreet.solve.tails import stretch
 
 _LEAST = 0.1
 """The variance around any prediction is at least this share of the mean one."""
@@ -61,7 +60,8 @@ class CutResiduals(FileRecord):
     mean: float | None
     mean_error: float
     side: int
-    stretch: float = 0.0
+    stretch: float | None = 0.0
+    stretch_error: float = 0.0
 
     FIELDS = Fields(
         "cut_residuals",
@@ -74,9 +74,11 @@ class CutResiduals(FileRecord):
         mean=maybe(NUMBER)("The mean of the outcome with cut residuals; null without an intercept."),
         mean_error=FROM_0("Its standard error."),
         side=whole(-1, maximum=1)("Where residuals can be cut: 1 above the line, -1 below it, 0 on both sides."),
-        stretch=FROM_0(
-            "The line varies up to 1 + stretch times as much over the rows before they are shortened.", absent=0.0
+        stretch=maybe(FROM_0)(
+            "The line varies up to 1 + stretch times as much over the rows before they are shortened; null if unknown.",
+            absent=0.0,
         ),
+        stretch_error=FROM_0("The standard error of stretch.", absent=0.0),
     )
 
     @classmethod
@@ -152,7 +154,10 @@ class OutcomeSpread(FileRecord):
             return low, high
         if self.is_cut:
             low, high = self._with_tails(level, low, high)
-        return low, high * (1 + self.cut.stretch) / (1 + high * self.cut.stretch)
+        if self.cut.stretch is None:
+            return low, 1.0
+        most = self.cut.stretch + float(stats.norm.ppf((1 + level) / 2)) * self.cut.stretch_error
+        return low, high * (1 + most) / (1 + high * most)
 
     def _with_tails(self, level: float, low: float, high: float) -> tuple[float, float]:
         """An interval for R^2 with the residuals beyond the cut, from that without them."""
@@ -266,16 +271,39 @@ def _cut(
     edges = np.array(own.widths[j]) / math.sqrt(_mean_weight(released, e, rows))
     tail = residual_tail(counts, stage.sd("counts", e.target), edges, chosen, _LARGEST, rows)
     b, quantiles = h * float(edges[chosen]), (tuple((h**2 * tail.squares).tolist()), tuple((h * tail.sizes).tolist()))
-    far = stretch(stage, released.norms, rows)
+    far = _stretch(released, e, theta, rows)
     told = _line_mean(released, e, theta, rows)
     if told is None:
-        return CutResiduals(b, *quantiles, None, 0.0, 0, far)
+        return CutResiduals(b, *quantiles, None, 0.0, 0, *far)
     level, error = units.params(np.zeros(len(theta)))[1] + h * told[0], h * told[1]
     side = _FAR * math.sqrt(max(found.explained, 0.0) * found.sigma2 / max(1 - found.explained, 0.01))
     low, high = released.domain.ranges([e.target])[0].tolist()
     above, below = level - side + b < high, level + side - b > low
     error = math.hypot(error, found.sigma / math.sqrt(rows))
-    return CutResiduals(b, *quantiles, level, error, int(above) - int(below), far)
+    return CutResiduals(b, *quantiles, level, error, int(above) - int(below), *far)
+
+
+def _stretch(released: ReleasedMoments, e: NormalEquations, theta: Floats, rows: float) -> tuple[float | None, float]:
+    """Return s and its sd: over the rows themselves, the line varies up to 1 + s times as much as over shortened ones.
+
+    With D_j the variance of column j over the rows, from the sums of x and of x^2 before the stages, less that over the
+    shortened ones, and v_j the latter, the variance of the line grows by at most sum_j |theta_j| sqrt(v_j) times
+    sum_j |theta_j| D_j/sqrt(v_j). Without these sums, or without an intercept, s is not known.
+    """
+    found = {b.statistic: (b, a) for b, a in released.arrays.items() if set(e.names[1:]) <= set(b.rows)}
+    if e.names[0] != CONSTANT or not {"sums", "diagonal"} <= found.keys():
+        return None, 0.0
+    (block, sums), (squares, diagonal) = found["sums"], found["diagonal"]
+    n, size = max(e.n, 1.0), np.abs(theta[1:])
+    at = [[b.rows.index(name) for name in e.names[1:]] for b in (block, squares)]
+    before = diagonal[at[1]] / rows - (sums[at[0]] / rows) ** 2
+    after = np.maximum(np.diag(e.S)[1:] / n - (e.S[0, 1:] / n) ** 2, 0.0)
+    line = float(theta[1:] @ (e.S[1:, 1:] / n - np.outer(e.S[0, 1:], e.S[0, 1:]) / n**2) @ theta[1:])
+    sd = np.sqrt(np.maximum(after, e.s_xx / n))
+    if line <= 0:
+        return None, 0.0
+    factor, noise = float(size @ sd) / line, np.hypot(squares.sd, 2 * np.abs(sums[at[0]]) / rows * block.sd) / rows
+    return max(factor * float(size @ ((before - after) / sd)), 0.0), factor * float(np.linalg.norm(size / sd * noise))
 
 
 def _line_mean(released: ReleasedMoments, e: NormalEquations, theta: Floats, rows: float) -> tuple[float, float] | None:

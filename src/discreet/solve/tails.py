@@ -46,9 +46,6 @@ believed."""
 _FIRST, _NEXT = 0.1, 2.5
 """Mean squares of x/b - 1 between b and 2 b, and between 2 b and 4 b."""
 
-_DOUBTED = 1.5
-"""Factor for the noise of the number and of the sizes of far rows, where a bound is wanted."""
-
 _LEAST = 0.01
 """The mean of e^2 is at least this."""
 
@@ -74,20 +71,6 @@ def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome
         return TailCharge(k, 0.0)
     reach, N, m = _far_rows(last, norms)
     return TailCharge(k, b**2 * squares / n * (_BENT * reach * N) ** 2 * (1 + m) / n)
-
-
-def stretch(last: ReleasedStage, norms: ReleasedStage | None, n: float) -> float:
-    """Return s: over the rows themselves, a line varies up to 1 + s times as much as over the shortened ones.
-
-    The sum of (z'gamma)^2 grows by at most |gamma|^2 times that of |z|^2 - r^2 over the far rows, and is about
-    n |gamma|^2 in whitened axes. With the mean of (|z|/r - 1)^2 at m, that of |z|^2/r^2 - 1 is at most m + 2 sqrt(m).
-
-    `norms`: the stage that counted row norms; without it nothing is known, and s is 0.
-    """
-    if norms is None:
-        return 0.0
-    reach, N, m = _far_rows(last, norms)
-    return _DOUBTED * len(last.event.coordinates.axes) * reach**2 * N / n * (m + 2 * math.sqrt(m))
 
 
 def _far_rows(last: ReleasedStage, norms: ReleasedStage) -> tuple[float, float, float]:
