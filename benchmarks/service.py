@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.service --analysts 50 --seconds 120 --out benchmarks/results/service.json
+    python -m benchmarks.service --analysts 50 --seconds 120 --out benchmarks/results/service_sqlite.json
     python -m benchmarks.service --postgres --out benchmarks/results/service_postgres.json
 
 Each analyst reads a page, thinks for about a second, and goes on; one page in 25 is followed by a request for a plan or
