@@ -171,6 +171,16 @@ def test_bounds_reach_beyond_the_rows_and_no_farther_than_is_said(known):
             assert np.mean((rows < low) | (rows > high)) < 0.2
 
 
+def test_an_end_that_is_hardly_anything_beside_the_other_is_zero():
+    counts = np.zeros(2 * POWERS + 1)
+    counts[POWERS + 50 : POWERS + 56] = 700.0
+    counts[POWERS - 3] = 60.0  # noise among the least negative powers
+    low, high = wide_bounds(counts, 10.0, Count(4260.0, 0.0), (-math.inf, math.inf))
+    assert low == 0.0 < high
+    high, low = (-end for end in wide_bounds(counts[::-1], 10.0, Count(4260.0, 0.0), (-math.inf, math.inf)))
+    assert low == 0.0 < high
+
+
 # ---------------------------------------------------------------- releases
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}

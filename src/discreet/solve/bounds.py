@@ -28,6 +28,9 @@ _FREE, _SURE = 1.0, 0.025
 """A run of cells holds nearly all rows if what seems to lie outside of it is below so many sds of its noise, and this
 sd is below so large a share of the rows."""
 
+_NEGLIGIBLE = 2.0**-20
+"""An end is zero where it is nearer to it than this share of the other."""
+
 
 class Count(NamedTuple):
     """The number of rows, and the sd of its noise."""
@@ -96,8 +99,10 @@ def wide_bounds(counts: Floats, sd: float, rows: Count, known: Bounds) -> Bounds
     powers: Floats = np.ldexp(1.0, np.arange(top + 2) + LEAST)
     edges: Floats = np.concatenate([-powers[::-1], powers])[start - POWERS + top + 1 : stop - POWERS + top + 2]
     run = _narrowest(counts[start:stop], sd, rows, edges) or (0, stop - start)
-    low, high = edges[run[0]], edges[run[1]]
-    return (0.0 if from_low else _beyond(low)), (0.0 if from_high else -_beyond(-high))
+    low = 0.0 if from_low else _beyond(edges[run[0]])
+    high = 0.0 if from_high else -_beyond(-edges[run[1]])
+    size = _NEGLIGIBLE * max(-low, high)
+    return (0.0 if abs(low) < size else low), (0.0 if abs(high) < size else high)
 
 
 def _beyond(low: float) -> float:
