@@ -15,6 +15,8 @@ from discreet.results.boundary_warnings import is_piled
 from discreet.results.comparison import Comparison
 from discreet.results.inference import JointInference
 from discreet.results.spread import OutcomeSpread
+from discreet.results.suppression import culprits
+from discreet.solve.equations import NormalEquations
 
 
 def people(n=20_000, seed=0):
@@ -275,6 +277,44 @@ def test_a_number_that_hardly_varies_is_named(kind):
     assert "still varies too little within the declared bounds" in said
     assert "sex" not in said
     assert "age" not in said
+
+
+@pytest.mark.parametrize(
+    ("features", "epsilon", "said"),
+    [
+        (["sex", "age", "twin"], 5, "age and twin nearly say the same"),
+        (["sex", "age", "region"], 0.5, "Only few rows have region[south]"),
+        (["sex", "age", "group"], 2, "Only few rows have group[first]"),
+        (["sex", "age", "still"], 3, "still varies too little within the declared bounds"),
+    ],
+)
+def test_columns_are_named_of_several_classes(features, epsilon, said):
+    frame = made_up(20_000).assign(choice=np.random.default_rng(6).choice(["bus", "car", "foot"], 20_000))
+    domain = Domain({**PEOPLE.columns, "choice": ["bus", "car", "foot"]})
+    model = DPLogisticRegression(epsilon=epsilon, delta=1e-6, domain=domain, random_state=1)
+    inference = model.fit_source(frame, "choice", features).results_.inference
+    assert said in inference.withheld
+    assert "sex" not in inference.withheld
+    assert "too few rows" not in inference.withheld
+
+
+def equations(S, noise):
+    """The constant and age, with noise of these sds on the diagonal."""
+    none = np.zeros((2, 1))
+    return NormalEquations(
+        ("(intercept)", "age"), ("n",), S, none, None, 1.0, np.ones(1), None, 2000, L=np.diag(noise**-0.5)
+    )
+
+
+@pytest.mark.parametrize(("centre", "blamed"), [(0.0, True), (0.4, False)])
+def test_a_number_is_not_blamed_where_noise_hides_its_mean(centre, blamed):
+    """The variance is S_11/n - centre^2: with all of the noise in the number of rows, a mean of 0 is no doubt."""
+    S = 2000 * np.array([[1.0, centre], [centre, 1e-3]])
+    e, noise = equations(S, np.array([2000.0, 0.5])), np.array([0.1, 0.9])
+    said = culprits(PEOPLE, e, np.eye(2), 1e-3 * np.eye(2), np.eye(2), noise, 0.35)
+    assert not said[0]
+    assert ("age varies too little" in said[1]) == blamed
+    assert ("too few rows for 2 coefficients" in said[1]) != blamed
 
 
 def test_the_number_of_rows_that_would_do_is_about_right():

@@ -24,7 +24,7 @@ from discreet.released.working import (
 )
 from discreet.results.estimands import resolved
 from discreet.results.inference import CLUSTERED, JointInference, inferred
-from discreet.results.suppression import too_few
+from discreet.results.suppression import class_culprits
 from discreet.solve.debiased import Debiased, debiased, noise_along, positive, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.statistics.pair_information import PairInformation
@@ -96,11 +96,12 @@ def _infer_classes(released: ReleasedMoments) -> JointInference | Unavailable:
     units = design_units(released.domain, e.names[:: C.shape[1]]).T
     T = np.einsum("ai,ck->caik", units, C).reshape(len(units) * len(C), -1)
     own = T @ e.rotation
-    noise = noise_along(own @ fit.G_all, own, through_noise(fit.W, fit.G_all, fit.L))
+    K = through_noise(fit.W, fit.G_all, fit.L)
+    noise = noise_along(own @ fit.G_all, own, K)
     most = JointInference.largest_noise
-    why = too_few(e.d, float(noise.max()), most)
+    told = class_culprits(released.domain, e, C.shape[1], fit.G_all, K, own, noise, most)
     if (noise > most).all():
-        return Unavailable("not available", why)
+        return Unavailable("not available", " ".join(dict.fromkeys(told)))
     assert e.offset is not None
     found = JointInference(
         estimate=T @ (e.rotation @ fit.theta + e.offset[:, 0]),
@@ -112,7 +113,7 @@ def _infer_classes(released: ReleasedMoments) -> JointInference | Unavailable:
         W=fit.W,
         L=fit.L,
         score_noise=fit.score_noise,
-        culprits=tuple(why if hidden else "" for hidden in noise > most),
+        culprits=told,
         **parts,
     )
     return resolved(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT, Domain
 from discreet.released.units import column_of
-from discreet.solve.equations import NormalEquations
+from discreet.solve.equations import NormalEquations, fitted
 
 _MOST_DIRECTIONS = 0.5
 """There are too few rows if noise hides more than this share of the directions."""
@@ -98,8 +98,18 @@ class _Case:
 
     @cached_property
     def doubt(self) -> Floats:
-        """The sds of the noise of `variance`, which is also that of the share of a level."""
+        """The sds of the noise of the share of rows that a level has."""
+        return self._noise(np.zeros(len(self.e.S)))
+
+    @cached_property
+    def unsure(self) -> Floats:
+        """The sds of the noise of `variance`; that of the mean counts, too."""
+        return self._noise(self.e.S[0] / self.rows if self.e.names[0] == CONSTANT else np.zeros(len(self.e.S)))
+
+    def _noise(self, centres: Floats) -> Floats:
+        """The sds of the noise of the mean squares of regressors around centres; the first one is the constant."""
         units = np.linalg.solve(self.e.rotation, np.eye(len(self.e.S)))
+        units = units - np.outer(units[:, 0], centres)
         return np.asarray(self.e.s_xx * np.einsum("ij,ij->j", units, units) / self.rows, dtype=np.float64)
 
     @cached_property
@@ -110,18 +120,22 @@ class _Case:
 
     @cached_property
     def still(self) -> Bools:
-        """Mask of the numbers that hardly vary within their bounds."""
-        return np.asarray(self._numbers & (self.variance + _SURE * self.doubt < _STILL))
+        """Mask of the withheld numbers that hardly vary within their bounds."""
+        return np.asarray(self._withheld & (self.variance + _SURE * self.unsure < _STILL))
 
     @cached_property
     def little(self) -> Bools:
-        """Mask of the numbers that vary little beside the others."""
+        """Mask of the withheld numbers that vary little beside the others."""
         usual = float(np.median(self.variance[self._numbers])) if self._numbers.any() else 0.0
-        return np.asarray(self._numbers & (self.variance + _SURE * self.doubt < _LITTLE * usual))
+        return np.asarray(self._withheld & (self.variance + _SURE * self.unsure < _LITTLE * usual))
 
     @property
     def _numbers(self) -> Bools:
         return np.asarray(~self.levels & np.array([name != CONSTANT for name in self.e.names]))
+
+    @property
+    def _withheld(self) -> Bools:
+        return np.asarray(self._numbers & (self.noise > self.most)[self.first :])
 
     @cached_property
     def inflated(self) -> Bools:
@@ -139,6 +153,32 @@ class _Case:
         return left_out[0] if len(left_out) == 1 and share + _SURE * doubt < _RARE else None
 
 
+@dataclass(frozen=True, eq=False)
+class _ClassCase(_Case):
+    """The coefficients of one class of several; `e` has the sums of the information over the classes.
+
+    `whole`, `each`: the equations of all classes, and their number of coefficients of a regressor.
+    """
+
+    whole: NormalEquations
+    each: int
+
+    def _noise(self, centres: Floats) -> Floats:
+        L = np.eye(self.whole.d) if self.whole.L is None else self.whole.L
+        units = fitted(L, np.eye(len(L))).T.reshape(-1, len(centres), self.each)
+        squares = (units - units[:, :1] * centres[:, None]) ** 2
+        W = self.whole.noise_variances
+        both = 2 * np.einsum("iak,ij,jak->ak", squares, W, squares) - np.einsum("iak,i->ak", squares**2, np.diag(W))
+        return np.asarray(np.sqrt(both).sum(axis=1) / self.rows, dtype=np.float64)
+
+    @cached_property
+    def inflated(self) -> Bools:
+        """Mask of the regressors whose coefficients other regressors make uncertain."""
+        C = self.whole.rotation
+        own = np.einsum("ij,jk,ik->i", C, self.G, C).reshape(-1, self.each).mean(axis=1)
+        return np.asarray(own * self.variance * self.rows / self.each >= _INFLATED)
+
+
 def culprits(
     domain: Domain, e: NormalEquations, G: Floats, K: Floats, T: Floats, noise: Floats, most: float
 ) -> tuple[str, ...]:
@@ -148,17 +188,39 @@ def culprits(
     `T`: the map from their coefficients to those of the user.
     `noise`, `most`: the noise behind each of these, and the largest with which intervals are given.
     """
-    texts, withheld = [""] * len(T), noise > most
-    if not withheld.any():
-        return tuple(texts)
-    case = _Case(domain, e, G, K, T, noise, most)
-    if case.hidden <= _MOST_DIRECTIONS:
+    return _filled(_reasons(_Case(domain, e, G, K, T, noise, most)), e.d, noise, most)
+
+
+def class_culprits(
+    domain: Domain, e: NormalEquations, each: int, G: Floats, K: Floats, T: Floats, noise: Floats, most: float
+) -> tuple[str, ...]:
+    """Return the same for a model of several classes, with `each` coordinates of a regressor behind each other in `e`.
+
+    In the rows of `T` and in `noise` all coefficients of a class are behind those of another.
+    """
+    told: list[str] = []
+    size = len(T) // (each + 1)
+    names = e.names[::each]
+    S = np.einsum("ikjk->ij", e.S.reshape(len(names), each, len(names), each))
+    for own in (slice(at, at + size) for at in range(0, len(T), size)):
+        told += _reasons(_ClassCase(domain, replace(e, names=names, S=S), G, K, T[own], noise[own], most, e, each))
+    return _filled(told, e.d, noise, most)
+
+
+def _reasons(case: _Case) -> list[str]:
+    """Return what columns have to do with each withheld coefficient; "" for the others, and where nothing is known."""
+    texts, withheld = [""] * len(case.noise), case.noise > case.most
+    if withheld.any() and case.hidden <= _MOST_DIRECTIONS:
         for i in np.flatnonzero(withheld):
             texts[i] = _told(case, [int(j) - case.first for j in np.flatnonzero(case.together[i]) if j > 0])
-    scarce = [int(i) for i in np.flatnonzero(withheld) if not texts[i]]
-    for place in scarce:
-        texts[place] = too_few(e.d, float(noise[scarce].max()), most)
-    return tuple(texts)
+    return texts
+
+
+def _filled(texts: list[str], count: int, noise: Floats, most: float) -> tuple[str, ...]:
+    """Return the reasons, with "too few rows" where a coefficient is withheld and has none."""
+    scarce = [int(i) for i in np.flatnonzero(noise > most) if not texts[i]]
+    why = too_few(count, float(noise[scarce].max()), most) if scarce else ""
+    return tuple(why if i in scarce else text for i, text in enumerate(texts))
 
 
 def too_few(count: int, noise: float, most: float) -> str:
