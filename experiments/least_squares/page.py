@@ -45,8 +45,8 @@ Set by set, the error:
 The largest step up from one epsilon to the next is {step}.
 
 *elevators* does not come nearer at any epsilon, and its d grows from 99 to 221. One combination of its columns varies
-by a millionth of half their bounds only, far below any noise here, and 2 % of the outcome's variance goes along with it:
-least squares without that direction is 10 % off as well.
+by a millionth of half their bounds only, far below any noise here, and 2 % of the outcome's variance goes along with
+it: least squares without that direction is 10 % off as well.
 
 ## Tables that others published figures on
 
