@@ -438,6 +438,8 @@ def test_logs_hold_no_data_and_no_keys(town, capfd, caplog):
         ("port = -1\nworkers = 1000", "service.workers"),
         ("debug = true", "service.debug"),
         ('database = "$NO_SUCH_VARIABLE"', "NO_SUCH_VARIABLE"),
+        ('database = "host=h user=u password=p"', "Write a database as postgresql"),
+        ('ledger = "dbname=d"', "Write a database as postgresql"),
     ],
 )
 def test_settings_that_are_not_safe_or_not_known_are_refused(tmp_path, more, words):

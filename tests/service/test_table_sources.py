@@ -107,13 +107,16 @@ def test_a_server_that_refuses_is_told_without_the_password(tmp_path, monkeypatc
         ('data = "people.csv"\ntable = "visits"', "other rows have no"),
         ('data = "postgresql://h/d"\ntable = "visits"\nengine = "dask"', "no `engine`"),
         ('data = "people.csv"\npushdown = true', "`pushdown` is for databases"),
+        ('data = "host=h dbname=d password=s3cret-0123456789"', "tables.people.data: .* Write a database as"),
+        ('data = "password = s3cret-0123456789"\ntable = "visits"', "Write a database as"),
         ('data = "$NO_SUCH_VARIABLE"', "NO_SUCH_VARIABLE"),
         ('data = "people.csv"\nengine = "flink"', "tables.people.engine"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_at_the_start(tmp_path, rows, words):
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(ParameterError, match=words) as caught:
         Town(served(tmp_path, rows))
+    assert SECRET not in str(caught.value)
 
 
 def as_parquet(folder):

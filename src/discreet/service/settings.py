@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,6 +26,9 @@ LOOPBACK = (*LOCAL, "::1")
 
 Secret = Annotated[str, Field(repr=False)]
 """A value, or the name of an environment variable that has it; never shown."""
+
+
+_KEYWORDS = re.compile(r"(^|\s)(host|hostaddr|dbname|user|password|passfile|service)\s*=")
 
 
 class _Closed(BaseModel):
@@ -160,7 +164,16 @@ class Settings(_Closed):
     def place(self, name: str) -> str:
         """Return a database: a URL, perhaps from the environment by ``$NAME``, or a file."""
         found = secret(name)
+        self.refuse_keywords(found, "database or ledger")
         return found if "://" in found else str(self.path(found))
+
+    def refuse_keywords(self, place: str, what: str) -> None:
+        """Refuse a database in PostgreSQL's other notation, which would be taken, and shown, as the name of a file."""
+        if _KEYWORDS.search(place) and not self.path(place).exists():
+            raise ParameterError(
+                f"{what}: this looks like keywords, as host=... password=..., and is no address. "
+                "Write a database as postgresql://user:password@host/name."
+            )
 
     @cached_property
     def domains(self) -> dict[str, Domain]:
