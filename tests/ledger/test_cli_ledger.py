@@ -1,6 +1,8 @@
 """The ledger on the command line, as a custodian uses it."""
 
 import json
+import zipfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -8,6 +10,7 @@ import pytest
 
 from discreet.cli.demo import SCHEMA, people
 
+OLD = Path(__file__).parents[1] / "files" / "ledger.0.2.0.zip"
 INIT = ("ledger", "init", "people.ledger", "--account", "clinic", "--epsilon", 3, "--delta", 1e-6, "--others", "1,5e-7")
 FIT = ("fit", "people.csv", "--schema", "people.toml", "--target", "income", "--delta", 1e-7, "--n-jobs", 1)
 RELEASE = ("release", "people.csv", "--schema", "people.toml", "--epsilon", 0.2, "--delta", 1e-7, "--n-jobs", 1)
@@ -185,3 +188,16 @@ def test_a_ledger_that_is_not_there_is_told(run, tmp_path, command):
     assert ran.code in (1, 2)
     assert "There is no ledger none.ledger" in ran.said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_restored_and_a_migrated_ledger_cannot_tell_is_said(run, here):
+    assert run("ledger", "backup", "people.ledger", "--out", "copy").code == 0
+    ran = run("ledger", "restore", "copy", "new.ledger")
+    assert ran.code == 0
+    assert "charge this one alone" in ran.said
+    with zipfile.ZipFile(OLD) as archive:
+        for name in ("people.ledger", "people.ledger-wal"):
+            (here / name.replace("people", "old")).write_bytes(archive.read(name))
+    ran = run("ledger", "migrate", "old.ledger")
+    assert ran.code == 0
+    assert "only a witness can tell" in ran.said

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from conftest import SCHEMA, Town, set_up, token_of, write_people
 
-from discreet.errors import ParameterError
+from discreet.errors import FileFormatError, ParameterError
 from discreet.service import people as people_module
 from discreet.service.jobs import NEUTRAL
 from discreet.service.settings import Settings
@@ -438,6 +438,8 @@ def test_logs_hold_no_data_and_no_keys(town, capfd, caplog):
         ("port = -1\nworkers = 1000", "service.workers"),
         ("debug = true", "service.debug"),
         ('database = "$NO_SUCH_VARIABLE"', "NO_SUCH_VARIABLE"),
+        ('database = "host=h user=u password=p"', "Write a database as postgresql"),
+        ('ledger = "dbname=d"', "Write a database as postgresql"),
     ],
 )
 def test_settings_that_are_not_safe_or_not_known_are_refused(tmp_path, more, words):
@@ -448,6 +450,29 @@ def test_settings_that_are_not_safe_or_not_known_are_refused(tmp_path, more, wor
         Town(config)
 
 
+def test_settings_with_a_key_of_many_parts_take_no_memory(tmp_path):
+    """They took 2.4 GB, and ended with a RecursionError."""
+    config = set_up(tmp_path)
+    config.write_text("a" + ".a" * 25_000 + " = 1", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=f"{config.name}: its entries are nested too deeply"):
+        Settings.from_file(config)
+    config.write_bytes(b"\xff")
+    with pytest.raises(FileFormatError, match="settings are a TOML file"):
+        Settings.from_file(config)
+
+
 def test_a_host_that_others_reach_needs_tls_in_front(tmp_path):
     config = set_up(tmp_path, more='host = "0.0.0.0"\npublic = "https://models.example"')
     assert Settings.from_file(config).public_is_https
+
+
+@pytest.mark.parametrize("proxy", ["*", "0.0.0.0/0", "::/0", "caddy", "", "172.30.0.2/24"])
+def test_a_proxy_is_an_address_or_a_network_of_some(tmp_path, proxy):
+    """Of everybody's word, people would choose their own address; a name would silently be nobody's."""
+    with pytest.raises(ParameterError, match="proxies: "):
+        Settings.from_file(set_up(tmp_path, more=f"proxies = ['127.0.0.1', '{proxy}']"))
+
+
+def test_addresses_and_networks_of_proxies_are_taken(tmp_path):
+    found = Settings.from_file(set_up(tmp_path, more="proxies = ['127.0.0.1', '::1', '172.30.0.0/24']"))
+    assert found.service.proxies[-1] == "172.30.0.0/24"

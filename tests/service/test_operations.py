@@ -55,6 +55,17 @@ def test_health_readiness_and_metrics(watched):
     assert found['discreet_ready{part="ledger"}'] == 1
 
 
+@pytest.mark.parametrize("name", ["discreet:8350", "10.1.2.3:8350"])
+def test_programs_that_watch_ask_by_any_name(watched, name):
+    """As a cluster and a composition do, whose names no settings know; people may not."""
+    told = {"Host": name, "Authorization": f"Bearer {SECRET}"}
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert watched.http.get(path, headers=told).status_code == 200
+    assert watched.http.get("/metrics", headers={"Host": name}).status_code == 401
+    for path in ("/sign-in", "/v1/me", "/metrics/../sign-in", "/"):
+        assert watched.http.get(path, headers=told).status_code == 400
+
+
 def test_metrics_are_for_who_has_the_token(watched, tmp_path):
     """They tell how long things take, which analysts are not to see."""
     for token in ("", "x", watched.keys["carl"]):

@@ -155,6 +155,7 @@ def restore(
     seen = [one for path in witness or [] for one in _witnesses(path)]
     last = copies.restore(copy, place, seen)
     console.say(f"Restored: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
+    console.say("From now on charge this one alone: what is spent by another copy is not seen here.")
 
 
 @app.command("migrate", epilog="Example: discreet ledger migrate people.ledger")
@@ -166,6 +167,8 @@ def migrate(place: LedgerPlace, witness: Seen = None) -> None:
         return
     console.say(f"Migrated: {Ledger(place).name}, up to entry {last.number}, hash {last.hash}.")
     console.say("Programs of an older discreet can no longer use it.")
+    if not witness:
+        console.say(_END_UNKNOWN)
 
 
 @app.command("verify", epilog="Example: discreet ledger verify people.ledger --witness people.head.json")
@@ -184,9 +187,7 @@ def verify(
     else:
         console.say(*(found or [_VERIFIED.format(name=ledger.name)]), *notes)
         if not seen:
-            console.say(
-                "Whether its end is missing only a witness can tell: --witness with an exported head or a release."
-            )
+            console.say(_END_UNKNOWN)
     if found:
         raise typer.Exit(1)
 
@@ -324,3 +325,5 @@ def _witnesses(path: Path) -> list[audit.Witness]:
 
 
 _VERIFIED = "{name} is as it was written: every entry follows the one before, all sums are right, no limit is exceeded."
+
+_END_UNKNOWN = "Whether its end is missing only a witness can tell: --witness with an exported head or a release."

@@ -20,7 +20,10 @@ EPILOG = "Example: discreet serve --demo"
 
 
 def serve(
-    config: Annotated[Path | None, typer.Argument(help="What is served, as TOML; see docs/howto/service.md.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Argument(help="What is served, as TOML; see docs/howto/service.md, and docs/howto/operate.md."),
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve made-up people, and print a key.")] = False,
     port: Annotated[int | None, typer.Option(help="Instead of the one that the configuration names; 0: any.")] = None,
     new_key: Annotated[

@@ -125,7 +125,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
     """Read a schema file into the mapping that `Domain.from_dict` takes."""
     path = Path(path)
     refuse_special(path)
-    facts = read_json(path) if path.suffix.lower() == ".json" else _read_toml(path)
+    facts = read_json(path) if path.suffix.lower() == ".json" else read_toml(path)
     with reading(path, kept=(DomainError,)):
         _check(path.name, facts)
     return dict(facts)
@@ -138,7 +138,8 @@ def load_schema(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
         return build(facts)
 
 
-def _read_toml(path: Path) -> Any:
+def read_toml(path: Path, what: str = "a schema is a TOML or JSON file") -> dict[str, Any]:
+    """Read a TOML file without more memory than its size deserves; `what` says which files are expected."""
     content = path.read_bytes()
     with reading(path):
         try:
@@ -149,7 +150,7 @@ def _read_toml(path: Path) -> Any:
         except FileFormatError:
             raise
         except UnicodeDecodeError:
-            raise FileFormatError(f"{path.name} is not text: a schema is a TOML or JSON file.") from None
+            raise FileFormatError(f"{path.name} is not text: {what}.") from None
         except tomllib.TOMLDecodeError as error:
             raise FileFormatError(f"{path.name} is not valid TOML: {error}.") from None
         except RecursionError:

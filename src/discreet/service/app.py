@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import Receive, Scope, Send
 
 from discreet import __version__
 from discreet.errors import BudgetError, DiscreetError
@@ -23,7 +24,7 @@ from discreet.service.custody import custody
 from discreet.service.jobs import NEUTRAL, ConflictError
 from discreet.service.limited import BrokenStepError, BusyError
 from discreet.service.limits import ATTEMPTS, Guard
-from discreet.service.operations import Readiness, operations
+from discreet.service.operations import PATHS, Readiness, operations
 from discreet.service.rates import Rates
 from discreet.service.settings import LOCAL
 from discreet.service.supervisor import Supervisor
@@ -74,10 +75,25 @@ def build(service: Service, config: str | None = None) -> FastAPI:
     app.include_router(custody, include_in_schema=False)
     oidc.add(app, service)
     _handle(app)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=_hosts(service))
+    app.add_middleware(OwnNames, allowed_hosts=_hosts(service))
     app.add_middleware(Guard, https=service.settings.public_is_https, broken=_broken)
     app.add_middleware(Watch, metrics=app.state.metrics)
     return app
+
+
+class OwnNames(TrustedHostMiddleware):
+    """Answer to the service's own names only, except on pages of operation, which programs ask by any name.
+
+    A container or a cluster has names and addresses that no settings know. These pages take no cookie, and show nothing
+    but whether the service works to who has no token.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and scope["path"] in PATHS:
+            await self.app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def _hosts(service: Service) -> list[str]:

@@ -68,6 +68,7 @@ class Catalogue:
     def place(self, name: str) -> str:
         """Return the path or the address of its rows, which may hold a password."""
         table, place = self[name], secret(self[name].data)
+        self.settings.refuse_keywords(place, f"tables.{name}.data")
         if is_address(place) != (table.table is not None) or (is_address(place) and table.engine is not None):
             raise ParameterError(
                 f"tables.{name}: a database needs `table`, a table or a query, and no `engine`; other rows have no "

@@ -19,6 +19,9 @@ from discreet.service.telemetry import Metrics, Sample, family
 FRESH = 1.0
 """Seconds for which an answer about readiness holds."""
 
+PATHS = HEALTH, READY, METRICS = "/healthz", "/readyz", "/metrics"
+"""The pages."""
+
 operations = APIRouter()
 
 
@@ -57,20 +60,20 @@ class Readiness:
         return self.supervisor is None or self.supervisor.alive() > 0 or not self._service.settings.service.workers
 
 
-@operations.get("/healthz")
+@operations.get(HEALTH)
 async def health() -> Response:
     """Answer as long as the process lives."""
     return PlainTextResponse("ok\n")
 
 
-@operations.get("/readyz")
+@operations.get(READY)
 def ready(request: Request) -> Response:
     """Tell whether requests can be answered, and nothing else."""
     found = all(request.app.state.readiness.parts().values())
     return PlainTextResponse("ready\n" if found else "not ready\n", 200 if found else 503)
 
 
-@operations.get("/metrics")
+@operations.get(METRICS)
 def metrics(request: Request, service: Open) -> Response:
     """Return metrics to who has the token of the settings: they tell times that analysts are not to see."""
     token = service.settings.service.metrics_token

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
-import tomllib
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from discreet.core.files import refuse_special
 from discreet.domain import Domain
 from discreet.domain.required import require_bounds
-from discreet.errors import FileFormatError, ParameterError
+from discreet.domain.schema import read_toml
+from discreet.errors import ParameterError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """The names of tables, which are part of URLs."""
@@ -24,6 +26,9 @@ LOOPBACK = (*LOCAL, "::1")
 
 Secret = Annotated[str, Field(repr=False)]
 """A value, or the name of an environment variable that has it; never shown."""
+
+
+_KEYWORDS = re.compile(r"(^|\s)(host|hostaddr|dbname|user|password|passfile|service)\s*=")
 
 
 class _Closed(BaseModel):
@@ -108,10 +113,7 @@ class Settings(_Closed):
         """Read a TOML file; the error lists all problems."""
         path = Path(path)
         refuse_special(path)
-        try:
-            facts = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FileFormatError(f"{path.name} is not valid TOML: {error}.") from None
+        facts = read_toml(path, "settings are a TOML file")
         if "folder" in facts:
             raise ParameterError(f"{path.name}: unknown entry 'folder'.")
         try:
@@ -135,6 +137,13 @@ class Settings(_Closed):
                 "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/howto/service.md); or, where "
                 "the proxy is on another computer, set public = 'https://...', the address that people use."
             )
+        for proxy in self.service.proxies:
+            if not _is_address(proxy):
+                raise ParameterError(
+                    f"proxies: {proxy!r} is no address, as '127.0.0.1', and no network of some, as '172.30.0.0/24'. "
+                    "What these say of a client's address is believed, so not everybody can be one; and names of "
+                    "computers are not looked up."
+                )
         if self.oidc is not None and not _is_safe(self.oidc.issuer):
             raise ParameterError(
                 "[oidc] issuer must begin with https://, or be on this computer, for tests: what is fetched "
@@ -155,7 +164,16 @@ class Settings(_Closed):
     def place(self, name: str) -> str:
         """Return a database: a URL, perhaps from the environment by ``$NAME``, or a file."""
         found = secret(name)
+        self.refuse_keywords(found, "database or ledger")
         return found if "://" in found else str(self.path(found))
+
+    def refuse_keywords(self, place: str, what: str) -> None:
+        """Refuse a database in PostgreSQL's other notation, which would be taken, and shown, as the name of a file."""
+        if _KEYWORDS.search(place) and not self.path(place).exists():
+            raise ParameterError(
+                f"{what}: this looks like keywords, as host=... password=..., and is no address. "
+                "Write a database as postgresql://user:password@host/name."
+            )
 
     @cached_property
     def domains(self) -> dict[str, Domain]:
@@ -170,6 +188,14 @@ def _is_safe(issuer: str) -> bool:
     """Whether nobody on the way can change what a provider says."""
     parts = urlsplit(issuer)
     return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
+
+
+def _is_address(proxy: str) -> bool:
+    """Whether a text is an address of a proxy, or a network that does not hold all addresses."""
+    try:
+        return ipaddress.ip_network(proxy).prefixlen > 0
+    except ValueError:
+        return False
 
 
 def secret(text: str) -> str:
