@@ -80,9 +80,9 @@ def outside_words(released: ReleasedMoments) -> tuple[str, ...]:
         beyond = outside(released)
     except Mismatch:
         return ()
-    told = [f"{name} {own.words}" for name, own in list(beyond.items())[:8]]
-    shown = ", ".join([*told, *["..."] * (len(beyond) > 8)])
-    return (f"Rows beyond the bounds that were found, by noisy counts: {shown}.",) if beyond else ()
+    shown = ", ".join(f"{name} {own.words}" for name, own in list(beyond.items())[:8])
+    more = f", and {len(beyond) - 8} more" if len(beyond) > 8 else ""
+    return (f"Rows beyond the bounds that were found, by noisy counts: {shown}{more}.",) if beyond else ()
 
 
 def _beyond(high: float) -> Bools:
