@@ -246,7 +246,7 @@ def test_summaries_and_reports_tell_what_was_found():
     page = html.unescape(report(results, None))
     assert "bounds are searched for" in page
     assert "found:" in page
-    assert "The search for bounds was paid for, for 10 % of mu²." in page
+    assert "The search for bounds cost 10 % of mu²." in page
     assert "a search for bounds begins with them" in page
     for text in (page, " ".join(results.summary().notes)):
         assert re.search(r"Rows beyond the bounds that were found, by noisy counts: a below [\d.]+ %, year below", text)

@@ -125,16 +125,17 @@ class Certificate(FileRecord):
     def found(self) -> str:
         """The bounds that a private search found, in words; "" where all were declared."""
         names = () if self.searched is None else self.searched.searched
+        price = f", for {self._price}" if self._price else ""
         own = ", ".join(f"{name} {self.domain.columns[name].short()}" for name in names[:8])
-        return f"{own}{', ...' * (len(names) > 8)}: found by a private search{self._price}" if names else ""
+        return f"{own}{', ...' * (len(names) > 8)}: found by a private search{price}" if names else ""
 
     @property
     def _price(self) -> str:
-        """What a search for bounds cost, in words."""
-        spent = [(any(isinstance(b.kind, SearchCounts) for b in e.statistics), e.mu**2) for e in self.events]
-        whole = math.fsum(own for _, own in spent)
-        share = math.fsum(own for searched, own in spent if searched) / whole if whole > 0 else 0.0
-        return "" if share == 1 else f", for {100 * share:.2g} % of mu²"
+        """What a search for bounds cost, in words; "" for the whole promise."""
+        spent = [(any(isinstance(b.kind, SearchCounts) for b in e.statistics), e.mu * e.mu) for e in self.events]
+        whole = sum(own for _, own in spent)
+        share = sum(own for searched, own in spent if searched) / whole if 0 < whole < math.inf else 0.0
+        return "" if share == 1 else f"{100 * share:.2g} % of mu²"
 
     @property
     def counted_rows(self) -> int | None:
@@ -344,7 +345,7 @@ class Certificate(FileRecord):
                 f"{self.domain.columns[name].short()}, by the noisy counts listed above. Values outside were moved to "
                 "the nearest bound."
                 for name in self.searched.searched
-            ] + [f"The search for bounds was paid for{self._price or ', with the whole promise'}."]
+            ] + [f"The search for bounds cost {self._price or 'the whole promise'}."]
         if self.declared is None:
             return []
         return [
