@@ -364,3 +364,23 @@ def test_parse_column_names_the_column():
 def test_dates_are_shown_as_dates():
     domain = Domain({"born": ("1950-01-01", "2000-12-31"), "age": (18, 90)})
     assert repr(domain) == "Domain({'born': (1950-01-01, 2000-12-31), 'age': (18, 90)})"
+
+
+@pytest.mark.parametrize("low", [3, 3.0, np.int64(3), np.float32(3), np.uint8(3), Decimal("3.0")])
+def test_one_bound_may_be_any_number_that_both_may_be(low):
+    assert Domain({"a": {"low": low}}) == Domain({"a": {"type": "number", "low": 3}})
+    assert Domain({"a": (low, 9)}) == Domain({"a": (3, 9)})
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ((0, None), "a bound is None. One that nobody knows is left out"),
+        ((None, None), "a bound is None. One that nobody knows is left out"),
+        ({"low": None, "high": 5}, "a bound is None. One that nobody knows is left out"),
+        ({"levels": "released"}, "levels must be a list. They are never searched for"),
+    ],
+)
+def test_what_is_left_out_is_told(spec, words):
+    with pytest.raises(DomainError, match=words):
+        Domain({"a": spec})

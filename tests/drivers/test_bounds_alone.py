@@ -1,6 +1,7 @@
 """`discreet.bounds` and `discreet bounds`: a search alone, with the whole promise, for a schema to keep."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import discreet
 from discreet import Budget, Domain, PrivateMoments
 from discreet.cli import app
 from discreet.domain.schema import filled_schema
-from discreet.errors import ParameterError
+from discreet.errors import DiscreetWarning, ParameterError
 from discreet.privacy import gdp
 from discreet.released.search import outside
 
@@ -51,6 +52,29 @@ def test_a_search_alone_has_the_whole_promise_and_is_followed_by_check(people, t
         assert abs(own.share - true) < 6 * own.sd + 1e-12
 
 
+def test_rows_beyond_wide_bounds_are_counted_by_powers_and_what_was_not_seen_is_said():
+    """Few rows for the promise: the wide bounds are kept whole, and rows beyond these are not lost."""
+    rng, n = np.random.default_rng(3), 4000
+    size = np.where(np.arange(n) < 3400, 1.0, 2.0 ** rng.uniform(8, 55, n))  # no power of the others stands out
+    frame = pd.DataFrame({"a": rng.normal(0, 1, n) * size, "zero": np.zeros(n)})
+    frame["low"] = 5 + np.abs(frame["a"])
+    domain = Domain({"a": "number", "zero": "number", "low": {"low": 5}})
+    shares = []
+    for seed in range(4):
+        with pytest.warns(DiscreetWarning, match="saw nothing of 'zero'"):
+            found = discreet.bounds(frame, domain=domain, epsilon=0.4, delta=1e-6, random_state=seed)
+        told = outside(found)
+        assert [own.seen for own in told.values()] == [True, False, True]
+        assert told["zero"].words == "nothing was seen"
+        assert all(own.sd > 0 for own in told.values())
+        for name in domain.columns:
+            low, high = found.domain.columns[name].range
+            share = np.mean((frame[name] < low) | (frame[name] > high))
+            shares.append(share)
+            assert abs(told[name].share - share) < 7 * told[name].sd
+    assert max(shares) > 0.1
+
+
 def test_losses_take_the_schema_that_the_release_was_asked_with(people, tmp_path):
     people.to_parquet(tmp_path / "p.parquet")
     (tmp_path / "s.toml").write_text(filled_schema(Domain(COLUMNS).to_dict()), encoding="utf-8")
@@ -84,6 +108,10 @@ def test_the_command_writes_a_schema_and_the_release_that_found_it(people, tmp_p
     assert found.exit_code == 0, found.output
     told = json.loads(found.stdout)
     assert set(told["bounds"]) == {"a", "year", "born", "x"}
+    text = (tmp_path / "s.toml").read_text()
+    assert "found by a private search, for the whole promise, epsilon = 0.3, delta = 1e-06" in text
+    assert "the release is s.json" in text
+    assert re.search(r"\n#   year: below \d+\.\d %\n", text)
     domain = Domain.from_file(tmp_path / "s.toml")
     released = PrivateMoments.load(tmp_path / "s.json")
     assert domain == released.domain

@@ -3,6 +3,7 @@
 import html
 import itertools
 import math
+import re
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ from discreet.gate.statistics import exact_counts
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.sensitivity import mu, sensitivity
+from discreet.released.search import _beyond
 from discreet.results.report import report
 from discreet.solve.bounds import FAILURE, Count, narrowed, threshold, wide_bounds, windows
 from discreet.statistics.searching import MAGNITUDES, PARTS
@@ -181,6 +183,17 @@ def test_an_end_that_is_hardly_anything_beside_the_other_is_zero():
     assert low == 0.0 < high
 
 
+@pytest.mark.parametrize("end", [2.0**-40, 0.25, 3.0, 2.0**60, 0.0, -(2.0**-40), -0.25, -3.0, -(2.0**60)])
+def test_cells_beyond_a_distance_hold_larger_values_only(end):
+    """Cells that lie wholly beyond; a value may be counted in none of them if it is within one power of the end."""
+    sizes = 2.0 ** np.arange(-42, 63)
+    values = np.concatenate([-1.5 * sizes, [0.0], 1.5 * sizes])
+    beyond = _beyond(end)[Searched(-math.inf, math.inf).cells(values).astype(int) + POWERS]
+    far = np.abs(values) >= 2.0**-40
+    assert (values[beyond & far] > end).all()
+    assert beyond[values > (2 * end if end > 0 else end / 2)][1:].all()
+
+
 # ---------------------------------------------------------------- releases
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
@@ -229,10 +242,14 @@ def test_summaries_and_reports_tell_what_was_found():
     told = dict(results.summary().facts)["Bounds"]
     column = results.certificate.domain.columns["a"]
     assert f"a {column.short()}, year " in told
-    assert told.endswith(": found by a private search")
+    assert told.endswith(": found by a private search, for 10 % of mu²")
     page = html.unescape(report(results, None))
     assert "bounds are searched for" in page
     assert "found:" in page
+    assert "The search for bounds cost 10 % of mu²." in page
+    assert "a search for bounds begins with them" in page
+    for text in (page, " ".join(results.summary().notes)):
+        assert re.search(r"Rows beyond the bounds that were found, by noisy counts: a below [\d.]+ %, year below", text)
     declared = {"a": (-9, 9), "year": (1900, 2100), "g": ["u", "v"], "y": (0, 99)}
     assert "Bounds" not in dict(fitted(Domain(declared)).results_.summary().facts)
 
@@ -292,7 +309,7 @@ def test_bad_values_are_refused_as_for_declared_columns_before_anything_is_spent
 
 def test_fifty_rows_are_refused_where_rows_tells_and_found_wanting_where_it_does_not():
     with Budget(epsilon=2, delta=1e-3, adding=True) as budget:
-        with pytest.raises(ParameterError, match=r"About 50 rows .* too few .* 3 columns .*Nothing was spent"):
+        with pytest.raises(ParameterError, match=r"50 rows .* too few .* 3 columns .*spent. .*, or choose"):
             fitted(frame=table(50), rows=50, random_state=None)
         assert budget.others_left == (2, 1e-3)
     with pytest.warns(DiscreetWarning, match="saw nothing of"):

@@ -32,9 +32,11 @@ from discreet.data.sources.paths import column_kinds
 from discreet.domain import Domain, FileFormat
 from discreet.domain.schema import filled_schema
 from discreet.drivers.bounds import bounds as search
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, printable
 from discreet.gate.session import promised
-from discreet.released.search import outside
+from discreet.released.search import Outside, outside
+from discreet.results.private_moments import PrivateMoments
+from discreet.results.summary import promise
 
 EPILOG = "Example: discreet bounds people.parquet --epsilon 0.1 --delta 1e-6"
 
@@ -71,19 +73,31 @@ def bounds(
     with counted(ledger, account, purpose, request, None) as charged:
         found = search(data, domain=domain, **promise, n_jobs=n_jobs, progress=console.progress(quiet=json))
     found.save(release, overwrite=force)
-    with atomic_write(path) as form:
-        form.write(filled_schema(found.domain.to_dict()).encode())
     beyond = outside(found)
+    with atomic_write(path) as form:
+        form.write((_remarks(found, beyond, release) + filled_schema(found.domain.to_dict())).encode())
     if json:
         ends = {name: found.domain.columns[name].to_dict() | beyond[name]._asdict() for name in domain.searched}
         console.print_json({"schema": str(path), "release": str(release), "bounds": ends})
         return
-    shown = {name: f"below {max(own.share, 0.0) + 4 * own.sd:.1%}" for name, own in beyond.items()}
-    lines = [[name, found.domain.columns[name].short(), text] for name, text in shown.items()]
+    lines = [[name, found.domain.columns[name].short(), own.words] for name, own in beyond.items()]
     console.table("Bounds that were found", ["column", "bounds", "rows beyond"], lines)
     console.certificate(found.certificate)
     console.say_counted(charged)
     console.say("", f"The schema is in {path}, and the release that found its bounds in {release}. Both are public.")
+
+
+def _remarks(found: PrivateMoments, beyond: dict[str, Outside], release: Path) -> str:
+    """Write comments of a schema: which bounds were found, by which promise, and what remains outside."""
+    lines = [
+        "Bounds of these columns were found by a private search, for the whole promise, "
+        f"{promise(found.certificate.guarantee)}; the release is {release.name}.",
+        "How many rows lie beyond, by noisy counts:",
+        *(f"  {name}: {own.words}" for name, own in beyond.items()),
+    ]
+    if blind := ", ".join(name for name, own in beyond.items() if not own.seen):
+        lines.append(f"Declare {blind} from public knowledge, or delete: what stands below was not found.")
+    return "".join(f"# {printable(line)}\n" for line in lines) + "\n"
 
 
 def _declared(data: Path, schema: Path | None, file: dict[str, Any], unit: dict[str, Any]) -> Domain:

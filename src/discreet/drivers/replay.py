@@ -87,12 +87,16 @@ def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
         raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
 
 
-def encodings(recipe: Recipe, events: Sequence[Event], values: Values) -> list[Domain]:
-    """Return the bounds by which rows were encoded for each event of a search for bounds; none without a search."""
+def encodings(recipe: Recipe, events: Sequence[Event], values: Values) -> tuple[list[Domain], tuple[str, ...]]:
+    """Return the bounds by which rows were encoded for each event of a search for bounds, and what it saw nothing of.
+
+    Both are empty without a search.
+    """
     answers = _Encodings(events, values, recipe.facts.domain)
-    if recipe.facts.domain.searched:
-        _driven(search(recipe.facts, recipe.search_share), answers)
-    return answers.domains
+    if not recipe.facts.domain.searched:
+        return [], ()
+    found = _driven(search(recipe.facts, recipe.search_share), answers)
+    return answers.domains, found.unseen
 
 
 def _mismatch(recipe: Recipe, answers: _FileAnswers) -> Mismatch | None:

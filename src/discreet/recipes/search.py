@@ -151,7 +151,7 @@ def too_few(facts: Facts, share: float | None = None) -> str:
         return ""
     shown = f"{', '.join(map(repr, names[:8]))}{', ...' * (len(names) > 8)}"
     many = int(len(names) * (reach / least) ** 2)
-    fewer = f"leave at most {many} column{'s' * (many > 1)} without bounds, or " if many else ""
+    fewer = f"leave at most {many} column{'s' * (many > 1)} without bounds, or " if many else "or "
     return (
         f"About {facts.rows:,} rows at epsilon {facts.promise.epsilon:g} are too few to search for the bounds "
         f"of {len(names)} column{'s' * (len(names) > 1)} ({shown}): about {facts.rows * least / reach:,.0f} "

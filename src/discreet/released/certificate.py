@@ -41,6 +41,7 @@ from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
 from discreet.recipes.staged import Covariance
 from discreet.released.contradictions import contradictions, unfound, unpaid
+from discreet.statistics.searching import SearchCounts
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -124,8 +125,17 @@ class Certificate(FileRecord):
     def found(self) -> str:
         """The bounds that a private search found, in words; "" where all were declared."""
         names = () if self.searched is None else self.searched.searched
+        price = f", for {self._price}" if self._price else ""
         own = ", ".join(f"{name} {self.domain.columns[name].short()}" for name in names[:8])
-        return f"{own}{', ...' * (len(names) > 8)}: found by a private search" if names else ""
+        return f"{own}{', ...' * (len(names) > 8)}: found by a private search{price}" if names else ""
+
+    @property
+    def _price(self) -> str:
+        """What a search for bounds cost, in words; "" for the whole promise."""
+        spent = [(any(isinstance(b.kind, SearchCounts) for b in e.statistics), e.mu * e.mu) for e in self.events]
+        whole = sum(own for _, own in spent)
+        share = sum(own for searched, own in spent if searched) / whole if 0 < whole < math.inf else 0.0
+        return "" if share == 1 else f"{100 * share:.2g} % of mu²"
 
     @property
     def counted_rows(self) -> int | None:
@@ -191,8 +201,15 @@ class Certificate(FileRecord):
 
     def encodings(self, values: Values) -> list[Domain]:
         """Return the bounds by which rows were encoded for each event of a search for bounds; none without one."""
+        return self._search(values)[0]
+
+    def unseen(self, values: Values) -> tuple[str, ...]:
+        """Return the columns of which a search for bounds saw nothing."""
+        return self._search(values)[1]
+
+    def _search(self, values: Values) -> tuple[list[Domain], tuple[str, ...]]:
         recipe = recipe_of(self.method, self.facts, self.events, self.recipe)
-        return [] if recipe is None else encodings(recipe, self.events, values)
+        return ([], ()) if recipe is None else encodings(recipe, self.events, values)
 
     def mismatch(self, values: Values | None = None) -> Mismatch | None:
         """Return the first difference between the listed events and the recipe, if there is one."""
@@ -328,7 +345,7 @@ class Certificate(FileRecord):
                 f"{self.domain.columns[name].short()}, by the noisy counts listed above. Values outside were moved to "
                 "the nearest bound."
                 for name in self.searched.searched
-            ]
+            ] + [f"The search for bounds cost {self._price or 'the whole promise'}."]
         if self.declared is None:
             return []
         return [

@@ -32,6 +32,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.values import VALUES, GridValues
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
+from discreet.released.search import outside_words
 from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS
 from discreet.results.inference import loaded_inference
@@ -168,7 +169,8 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
         return facts
     released = ReleasedMoments(certificate, values)
     exposure = exposure_of(certificate)
-    remarks = () if exposure is None else (f"Rates, and predictions, are for one unit of {exposure}.",)
+    rates = () if exposure is None else (f"Rates, and predictions, are for one unit of {exposure}.",)
+    remarks = *rates, *outside_words(released)
     with contextlib.suppress(NotReleasedError):  # of a file whose stages were tampered with, which `check_saved` finds
         facts["rows"], facts["rows_sd"] = released.rows_and_noise()
     return facts | {"remarks": remarks}

@@ -11,6 +11,9 @@ TERMS = {
     "X'y": f"For each feature, {_SUM} its product with the outcome, y.",
     "y'y": f"{_SUM.capitalize()} the squared outcome.",
     "counts of y": "How many people's outcome lies in each of several parts of its declared range.",
+    "counts of signs and powers of two": "How many people have a value of each sign and power of two, and how many "
+    "have zero: a search for bounds begins with them.",
+    "counts in equal parts": "How many people's values lie in each of equal parts of the bounds that these led to.",
     "counts of residuals": "How many people's outcome lies how far from the line that earlier stages told of.",
     "counts of row norms": "How many people's features lie how far from the middle of all.",
     "U'U": "As X'X, for features that are rotated and scaled by what earlier stages of the release told.",

@@ -75,6 +75,7 @@ def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
         "Method": fitted.model,
         "Guarantee": promise(fitted.certificate.guarantee),
     }
+    facts |= {"Bounds": fitted.certificate.found} if fitted.certificate.searched is not None else {}
     if fitted.rows is not None:
         facts["Rows"] = row_count(fitted.certificate, fitted.rows, fitted.rows_sd)
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
@@ -142,6 +143,7 @@ def _notes(fitted: Fitted, shown: int) -> list[str]:
         ]
         if not isinstance(found, Unavailable) and found.withheld:
             notes.append(f"Where intervals are withheld: {found.withheld}")
+    notes += fitted.remarks
     if fitted.certificate.simulation:
         notes.append(SIMULATION)
     return notes

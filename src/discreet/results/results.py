@@ -22,6 +22,7 @@ from discreet.families.base import places
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
+from discreet.released.search import outside_words
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
 from discreet.results.boundary_warnings import remarks
 from discreet.results.class_contrasts import TWO_CLASSES, contrasts_to, place_of, ratios
@@ -488,10 +489,11 @@ def results(
         params = (h * (T @ theta)).T + t
         inference = Later(lambda: infer_many(released, e if raw is None else raw))
         lines = params[:, 1:], params[:, 0]
-        return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, rows_sd=rows_sd)
+        told = outside_words(released)
+        return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     inference = Later(lambda: infer(released, e, units))
-    told = remarks(released, target)
+    told = remarks(released, target) + outside_words(released)
     line = coef, intercept
     return Results((target,), names, *line, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)

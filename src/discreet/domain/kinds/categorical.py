@@ -56,7 +56,10 @@ class Categorical(Column):
             raise DomainError(f"Column {name!r}: give the levels as a list, for the first one is the reference.")
         if isinstance(spec, Mapping) and "levels" in spec:
             if not isinstance(spec["levels"], (list, tuple)):
-                raise DomainError(f"Column {name!r}: levels must be a list.")
+                raise DomainError(
+                    f"Column {name!r}: levels must be a list. They are never searched for: a level "
+                    "that is listed tells that somebody has it."
+                )
             return cls(tuple(spec["levels"]))
         if spec is bool or (isinstance(spec, Mapping) and spec.get("type") == "bool"):
             return cls((False, True))

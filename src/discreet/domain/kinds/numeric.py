@@ -237,6 +237,11 @@ class Numeric(Column):
 def bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
     """Parse a pair of bounds: numbers, or dates."""
     dates = (str, dt.date)
+    if low is None or high is None:
+        raise DomainError(
+            f"Column {name!r}: a bound is None. One that nobody knows is left out: {{'low': 0}}, or 'number' if "
+            "neither is known; a private search finds it."
+        )
     try:
         if isinstance(low, dates) and isinstance(high, dates):
             return Numeric(to_days(low), to_days(high), unit, date=True)

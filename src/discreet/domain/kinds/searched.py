@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -73,7 +74,7 @@ class Searched(Numeric):
         if not {"type", "low", "high"} & set(spec) or spec.get("type", "number") not in ("number", "date"):
             return None
         known = next((spec[key] for key in ("low", "high") if key in spec), None)
-        date = spec.get("type") == "date" or ("type" not in spec and not isinstance(known, (int, float)))
+        date = spec.get("type") == "date" or ("type" not in spec and isinstance(known, (str, dt.date)))
         if known is None:
             return cls(-math.inf, math.inf, spec.get("unit"), date=date)
         found = bounded(name, known, known, spec.get("unit"))
