@@ -1,4 +1,4 @@
-"""Time and memory of wide models, from rows to coefficients: ``python -m benchmarks.levels``.
+"""Time and memory of wide models in one stage, from rows to coefficients: ``python -m benchmarks.levels``.
 
 Models have a category of many levels, or many numbers. Each fit runs in its own process, whose peak memory includes the
 rows.
@@ -19,7 +19,7 @@ from benchmarks.common import in_process, options, ran_job
 from discreet import Domain, DPLinearRegression
 from discreet.models.size import MATRICES
 
-PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "random_state": 0}
+PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "stages": 1, "random_state": 0}
 
 
 def levels(_: Path, n: int, d: int) -> None:

@@ -23,6 +23,7 @@ from experiments.comparison.peers import diffprivlib, opendp_ssp
 
 from discreet import cli
 from discreet.errors import DiscreetWarning
+from discreet.recipes.rules import MODEL_RULES, NEWEST_OF_MODELS
 
 ROOT = Path(__file__).parents[2]
 FILES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -172,3 +173,11 @@ def test_every_committed_picture_is_shown_on_a_page():
     pictures = {path for folder in folders for kind in ("png", "svg") for path in folder.rglob(f"*.{kind}")}
     assert pictures
     assert pictures <= shown
+
+
+def test_the_page_of_classes_has_the_shares_of_the_rules():
+    """The table of docs/howto/glm.md has the growth of the steps and the shares of the last stage that fits use."""
+    page, rules = (ROOT / "docs/howto/glm.md").read_text(), MODEL_RULES[NEWEST_OF_MODELS]
+    classes, counts = (f"{100 * rules.last[link]:.0f} %" for link in ("logit", "log"))
+    assert f"of classes each has {rules.growth} times the mu^2 of the one before" in page
+    assert f"for standard errors | {classes}, of counts {counts} |" in page

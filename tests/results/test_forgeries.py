@@ -621,3 +621,61 @@ def test_a_huge_cost_is_told_and_not_an_error(honest, run, tmp_path):
     ran = run("check", "forged.json", "--json")
     assert ran.code == 1
     assert json.loads(ran.out)["epsilon"] is None
+
+
+# -------------------------------------------------------------------- coefficients of small units
+
+
+def flip_the_slope(body):
+    body["coef"][0][0] *= -1
+
+
+def move_a_theta(body):
+    body["inference"]["theta"][0] *= 1.01
+
+
+def narrow_the_noise(body):
+    body["inference"]["W"] = [[0.5 * value for value in row] for row in body["inference"]["W"]]
+
+
+def narrow_one_error(body):
+    """The variance of one coefficient, by a factor of 4, and nothing else."""
+    T = np.array(body["inference"]["T"])
+    smaller = np.linalg.solve(T, np.diag([1.0, 0.5, 1.0]) @ T)
+    body["inference"]["sampling"] = (smaller @ np.array(body["inference"]["sampling"]) @ smaller.T).tolist()
+
+
+@pytest.fixture(scope="module")
+def in_dollars(tmp_path_factory):
+    """A model whose first column is counted in small units, so that its slope is about 1e-5 of the intercept."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 200_000, 20_000), rng.uniform(-3, 3, 20_000)])
+    y = rng.random(20_000) < 1 / (1 + np.exp(2 - 2e-5 * X[:, 0] - X[:, 1]))
+    bounds = ([0, -3], [200_000, 3])
+    model = DPLogisticRegression(
+        epsilon=1, delta=1e-6, bounds_X=bounds, classes=[False, True], random_state=0, n_jobs=1
+    )
+    path = tmp_path_factory.mktemp("dollars") / "model.json"
+    model.fit(X, y).release_.save(path, simulation=True)
+    return path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("forge", "why"),
+    [
+        (flip_the_slope, "the coefficients do not follow"),
+        (move_a_theta, "the standard errors do not follow"),
+        (narrow_the_noise, "the standard errors do not follow"),
+        (narrow_one_error, "the standard errors do not follow"),
+    ],
+)
+def test_a_small_unit_hides_no_forgery(in_dollars, forge, why, tmp_path):
+    body, path = json.loads(in_dollars), tmp_path / "model.json"
+    path.write_text(in_dollars)
+    honest = {finding.what for finding in check_saved(load_saved(path)) if not finding.ok}
+    assert "numbers of the model" not in honest
+    forge(body)
+    path.write_text(json.dumps(body | {"sha256": digest(body)}))
+    found = [finding.detail for finding in check_saved(load_saved(path)) if finding.what == "numbers of the model"]
+    assert len(found) == 1
+    assert why in found[0]

@@ -19,6 +19,7 @@ from discreet.results.glm_inference import infer_model
 from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
 from discreet.results.spread import OutcomeSpread
+from discreet.solve.debiased import through_noise
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 """Format of the digest of the release behind a model."""
@@ -27,7 +28,10 @@ _SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"),
 """Solvers of a release besides its own method's."""
 
 _NEAR = 1e-4
-"""Numbers that are computed again may differ by this share of the largest."""
+"""Numbers that are computed again may differ by this share of their own size, or of their standard error."""
+
+_ROUNDING = 1e-6
+"""So may coefficients of the mapped columns, by this share of the largest: they may be 0."""
 
 
 def misfits(saved: Results) -> Iterator[str]:
@@ -103,9 +107,27 @@ def _other_errors(saved: Results) -> str | None:
         strict=True,
     )
     same = all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)  # either estimand may be asked for
-    if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
+    if not same or not _same_errors(own, again):
         return "the standard errors do not follow from the released values"
     return None
+
+
+def _same_errors(own: JointInference, again: JointInference) -> bool:
+    """Whether estimates, covariances and noise are the same, each beside the standard error of its coefficient."""
+    if own.estimate.shape != again.estimate.shape or list(map(bool, own.culprits)) != list(map(bool, again.culprits)):
+        return False
+    parts, errors = [_covariances(found) for found in (own, again)], np.zeros(len(again.estimate))
+    for one, other in zip(*parts, strict=True):
+        if isinstance(one, Unavailable) or isinstance(other, Unavailable):
+            if one != other:
+                return False
+            continue
+        sds = np.sqrt(np.maximum(np.diag(other), 0.0))
+        errors = np.maximum(errors, sds)
+        if not _is_near(one, other, np.outer(sds, sds)):
+            return False
+    moved = own.T @ own.theta, again.T @ again.theta
+    return all(_is_near(*pair, errors) for pair in ((own.estimate, again.estimate), moved))
 
 
 def _other_coefficients(saved: Results) -> str | None:
@@ -117,22 +139,29 @@ def _other_coefficients(saved: Results) -> str | None:
     domain = released.domain
     unit = domain.map(column_of(domain, saved.target)) if saved.family.linear else (0.0, 1.0)
     lines = [in_user_units(domain, design, L.T @ column, unit) for column in theta.T]
-    expected = [np.concatenate([[intercept], coef]) for coef, intercept in lines]
-    listed = list(saved.predictors)
-    if len(expected) == len(listed) and not all(map(_is_near, listed, expected)):
+    expected = np.array([[intercept, *coef] for coef, intercept in lines])
+    if expected.shape != saved.predictors.shape:
+        return None
+    # of the mapped columns, so that no coefficient is small beside others for its unit alone
+    places = domain.indices(saved.names)
+    centre, half = domain.centre[places], domain.half[places]
+    one, other = (
+        np.column_stack([own[:, 0] - unit[0] + own[:, 1:] @ centre, own[:, 1:] * half])
+        for own in (saved.predictors, expected)
+    )
+    if not _is_near(one, other, np.abs(other) + _ROUNDING / _NEAR * np.abs(other).max()):
         return "the coefficients do not follow from the released values"
     return None
 
 
-def _invariants(found: JointInference) -> list[Floats]:
-    """Covariances in the user's units, which do not depend on the coordinates of the computation."""
-    T = found.T
-    parts = [
-        part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)
-    ]
-    return [found.estimate, *(T @ part @ T.T for part in parts)]
+def _covariances(found: JointInference) -> list[Floats | Unavailable]:
+    """Covariances in the user's units, which do not depend on the coordinates of the computation; noise, too."""
+    T, G = found.T, found.G_all
+    noise = G @ through_noise(found.W, G, found.L) @ G
+    parts = (found.G, G, noise, found.sampling, found.privacy)
+    return [part if isinstance(part, Unavailable) else T @ part @ T.T for part in parts]
 
 
-def _is_near(one: Floats, other: Floats) -> bool:
+def _is_near(one: Floats, other: Floats, size: Floats) -> bool:
     """Whether numbers are the same but for rounding errors, which are amplified where a table is nearly singular."""
-    return one.shape == other.shape and bool(np.all(np.abs(one - other) <= _NEAR * np.abs(other).max(initial=0.0)))
+    return bool(np.all(np.abs(one - other) <= _NEAR * size + 1e-300))
