@@ -15,7 +15,6 @@ from discreet.errors import DiscreetError, ParameterError
 from discreet.gate.session import Session, promised
 from discreet.mechanisms.registry import METHODS
 from discreet.models.base import Classifier
-from discreet.planning.synthetic import synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -119,7 +118,6 @@ REFUSED = {
     "a plan without guesses": lambda frame: plan(DOMAIN, "y", rows=N),
     "a plan of one stage": lambda frame: plan(DOMAIN, "y", ["a"], rows=N, about=GUESSES, stages=1),
     "a plan of another method": lambda frame: plan(DOMAIN, "y", ["a"], rows=N, about=GUESSES, methods=["AdaSSP"]),
-    "a made-up table": lambda frame: synthetic(DOMAIN, rows=100),
     "a norm": lambda frame: Domain({"a": "number", "b": (0, 1)}, data_norm=1.0, norm_columns=["a"]),
 }
 

@@ -38,3 +38,14 @@ def test_every_level_occurs_and_numbers_stay_within_bounds():
 def test_rows_are_required():
     with pytest.raises(ParameterError, match="rows"):
         synthetic(DOMAINS["mixed"], None)
+
+
+def test_columns_without_bounds_get_made_up_ones():
+    domain = Domain({"a": "number", "b": {"high": -5}, "c": {"low": 1e12}, "d": "date", "e": {"low": "2001-01-01"}})
+    table = synthetic(domain, 500)
+    a, b, c = (table[name].to_numpy() for name in "abc")
+    assert ((a >= 0) & (a <= 100)).all()
+    assert ((b >= -105) & (b <= -5)).all()
+    assert ((c >= 1e12) & (c <= 1e12 + 10_000)).all()
+    assert min(table["d"].to_pylist()) >= dt.date(1970, 1, 1)
+    assert min(table["e"].to_pylist()) >= dt.date(2001, 1, 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from discreet.core import checks
 from discreet.domain import Domain
-from discreet.domain.required import require_bounds
+from discreet.domain.provisional import made_up_bounds
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts
 from discreet.planning.population import population
@@ -22,7 +22,8 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     """Make up a table that fits a domain; no data are touched, so it reveals nothing but the domain.
 
     Numbers lie around the middle of their bounds, levels are equally frequent, and columns have random correlations.
-    Persons have one or a few rows each, and weights are uniform below their bound.
+    Columns without bounds get made-up ones: from the known bound, or 0, to 100 beyond it. Persons have one or a few
+    rows each, and weights are uniform below their bound.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     """
     if (count := checks.rows(rows)) is None:
         raise ParameterError("rows is required: how many rows to make up.")
-    require_bounds(domain, "A made-up table")
+    domain = made_up_bounds(domain)
     outcome = "y"
     while outcome in domain.reads:
         outcome += "'"

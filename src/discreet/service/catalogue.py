@@ -21,6 +21,7 @@ from discreet.data.moments import Moments
 from discreet.data.named import is_file, named_rows
 from discreet.data.sources.postgres import is_address
 from discreet.domain import Domain
+from discreet.domain.provisional import wide_bounds
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.service.limited import SentText
 from discreet.service.log import note
@@ -29,6 +30,9 @@ from discreet.service.settings import Settings, TableSettings, secret
 from discreet.service.storage import Store, tables
 
 EMPTY = "The table has no row."
+_WIDTHS = 2.0**10, 2.0**40
+"""Columns without bounds are summed up within these, to notice that they have changed."""
+
 INTERNAL = "An internal error of kind {}. Its details are hidden, for they may quote data."
 
 
@@ -142,15 +146,16 @@ def checked(open_: Callable[[], Any], domain: Domain, name: str) -> tuple[str | 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
-            found = Moments.from_source(open_(), domain, n_jobs=1)
-            sums = [found.to_bytes()]
+            widths = _WIDTHS if domain.searched else _WIDTHS[:1]
+            read = [wide_bounds(domain, width) for width in widths]
             if domain.missing == "drop":  # an entry that does not fit may stand in a row that lacks another column
-                columns = (domain.select([column]) for column in domain.columns)
-                sums += [Moments.from_source(open_(), own, n_jobs=1).to_bytes() for own in columns]
+                read += [read[0].select([column]) for column in domain.columns]
+            found = [Moments.from_source(open_(), own, n_jobs=1) for own in read]
     except (DiscreetError, ImportError) as error:  # neither quotes data
         return str(error), None
     except OSError as error:
         return f"{error.strerror or 'The rows cannot be read'}: {name}", None
     except Exception as error:
         return INTERNAL.format(type(error).__name__), None
-    return (EMPTY if found.count == 0 else None), hashlib.sha256(b"".join(sums)).hexdigest()
+    sums = b"".join(own.to_bytes() for own in found)
+    return (EMPTY if found[0].count == 0 else None), hashlib.sha256(sums).hexdigest()

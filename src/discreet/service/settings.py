@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.core.files import refuse_special
 from discreet.domain import Domain
-from discreet.domain.required import require_bounds
 from discreet.domain.schema import read_toml
 from discreet.errors import ParameterError
 
@@ -178,10 +177,7 @@ class Settings(_Closed):
     @cached_property
     def domains(self) -> dict[str, Domain]:
         """Read the public facts of each table."""
-        found = {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
-        for name, domain in found.items():
-            require_bounds(domain, f"The service, for table {name!r},")
-        return found
+        return {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
 
 
 def _is_safe(issuer: str) -> bool:
