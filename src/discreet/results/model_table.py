@@ -20,7 +20,6 @@ from discreet.domain import CONSTANT
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.released.units import column_of
 from discreet.results.export import excel_table, word_file
-from discreet.results.fitted import share_interval
 from discreet.results.numbers import json_ready
 from discreet.results.results import Results
 from discreet.results.side_by_side import (
@@ -32,8 +31,8 @@ from discreet.results.side_by_side import (
     is_charged,
     reference_levels,
 )
-from discreet.results.spread import OutcomeSpread
-from discreet.results.summary import SIMULATION, Summarised, Summary, number, row_count, to_pandas
+from discreet.results.summary import SIMULATION, Summarised, Summary, number, to_pandas
+from discreet.results.table_foot import column_name, table_foot
 
 Below = Literal["std_err", "interval", "p_value"]
 """What stands below an estimate."""
@@ -49,9 +48,6 @@ STARS = (0.1, 0.05, 0.01)
 
 _APART = 4.0
 """Noisy numbers of rows that differ by more sds of their noise than this are of different rows."""
-
-_HIDDEN = 0.95
-"""An interval for R-squared longer than this says nothing."""
 
 _FORMS = (".txt", ".md", ".tex", ".html", ".csv", ".docx", ".xlsx")
 
@@ -101,7 +97,7 @@ class ModelTable(Summarised):
         return tuple(sorted(dict.fromkeys(known), key=lambda name: name.endswith(CONSTANT)))
 
     def _omitted(self, fitted: Results, name: str) -> bool:
-        return _column(fitted, name) in self.omit or name in self.omit
+        return column_name(fitted, name) in self.omit or name in self.omit
 
     # ---------------------------------------------------------------- numbers
 
@@ -238,27 +234,7 @@ class ModelTable(Summarised):
 
     def _foot(self) -> list[tuple[str, ...]]:
         """Rows about whole models."""
-        models = self.models
-        rows = {
-            (self.labels or {}).get(name, name): ["yes" if _has(fitted, name) else "no" for fitted in models]
-            for name in self.omit
-        }
-        if len({fitted.target for fitted in models}) > 1:
-            rows["Outcome"] = [fitted.target for fitted in models]
-        if len({fitted.kind for fitted in models}) > 1 or not models[0].family.linear:
-            rows["Model"] = [fitted.kind for fitted in models]
-        rows["Rows"] = [_rows(fitted) for fitted in models]
-        if any(fitted.family.linear for fitted in models):
-            rows["R-squared"] = [_explained(fitted, self.level) for fitted in models]
-        if any(fitted.family.words.dispersion for fitted in models):
-            rows["Dispersion"] = [_dispersion(fitted) for fitted in models]
-        rows["Standard errors"] = [_kind_of_errors(fitted) for fitted in models]
-        promises = [fitted.certificate.guarantee for fitted in models]
-        rows["Epsilon"] = [f"{g.epsilon:g}" for g in promises]
-        rows["Delta"] = [f"{g.delta:g}" for g in promises]
-        if {g.status for g in promises} != {"verified"}:
-            rows["Guarantee"] = [g.status for g in promises]
-        return [(name, *cells) for name, cells in rows.items()]
+        return table_foot(self.models, self.level, self.omit, self.labels or {})
 
     def _notes(self) -> list[str]:
         models, notes = self.models, [_BELOW[self.below].format(level=100 * self.level)]
@@ -329,6 +305,28 @@ def table(
     >>> found.coefficients, found.names
     (('x', 'z', '(intercept)'), ('(1)', '(2)'))
     """
+    found, headings = _listed(models, names)
+    checks.choice("below", below, get_args(Below))
+    if exponentiate and any(not fitted.family.words.ratio for fitted in found):
+        raise ParameterError("exponentiate is for models of classes and counts: other coefficients are no logarithms.")
+    made = ModelTable(
+        about_one_fit(found),
+        tuple(headings),
+        below,
+        checks.fraction("level", level),
+        _stars(stars),
+        _left_out(omit, found),
+        labels,
+        _places(decimals),
+        checks.flag("exponentiate", exponentiate),
+    )
+    for told in different_rows(made):
+        warnings.warn(told, DiscreetWarning, stacklevel=2)
+    return made
+
+
+def _listed(models: Any, names: Sequence[str] | None) -> tuple[list[Results], list[str]]:
+    """Return fitted models and their headings."""
     if isinstance(models, Mapping):
         if names is not None:
             raise ParameterError("A mapping of models gives their headings: leave out names.")
@@ -342,25 +340,13 @@ def table(
     headings = [f"({i})" for i in range(1, 1 + len(found))] if names is None else list(names)
     if isinstance(names, str) or len({*headings}) < len(found) or not all(isinstance(own, str) for own in headings):
         raise ParameterError(f"names must be {len(found)} different texts, one for each model.")
-    checks.choice("below", below, get_args(Below))
-    if exponentiate and any(not fitted.family.words.ratio for fitted in found):
-        raise ParameterError("exponentiate is for models of classes and counts: other coefficients are no logarithms.")
+    return found, headings
+
+
+def _places(decimals: Any) -> int | None:
     if decimals is not None and decimals not in range(16):
         raise ParameterError("decimals must be a whole number from 0 to 15.")
-    made = ModelTable(
-        about_one_fit(found),
-        tuple(headings),
-        below,
-        checks.fraction("level", level),
-        _stars(stars),
-        _left_out(omit, found),
-        labels,
-        decimals,
-        checks.flag("exponentiate", exponentiate),
-    )
-    for told in different_rows(made):
-        warnings.warn(told, DiscreetWarning, stacklevel=2)
-    return made
+    return None if decimals is None else int(decimals)
 
 
 def _stars(stars: bool | Sequence[float]) -> tuple[float, ...]:
@@ -374,7 +360,7 @@ def _stars(stars: bool | Sequence[float]) -> tuple[float, ...]:
 
 def _left_out(omit: Sequence[str], models: Sequence[Results]) -> tuple[str, ...]:
     listed = [omit] if isinstance(omit, str) else list(omit)
-    known = {word for fitted in models for name in fitted.coefficients for word in (name, _column(fitted, name))}
+    known = {word for fitted in models for name in fitted.coefficients for word in (name, column_name(fitted, name))}
     for name in listed:
         if name not in known:
             raise ParameterError(f"omit names {name!r}, which is in no model.{meant(name, sorted(known))}")
@@ -398,56 +384,11 @@ def different_rows(table: ModelTable) -> list[str]:
     return told
 
 
-# ---------------------------------------------------------------- cells of models
-
-
-def _column(fitted: Results, name: str) -> str:
-    own = fitted.coordinate(name)
-    return own if own == CONSTANT else column_of(fitted.certificate.domain, own)
-
-
-def _has(fitted: Results, name: str) -> bool:
-    return any(name in (own, _column(fitted, own)) for own in fitted.coefficients)
-
-
 def _exponentials(own: dict[str, float]) -> dict[str, float]:
     """Exponentials of a coefficient and its interval, with the standard error of the delta method."""
     with np.errstate(over="ignore"):
         found = {key: float(np.exp(own[key])) for key in ("estimate", "low", "high")}
     return own | found | {"std_err": found["estimate"] * own["std_err"]}
-
-
-def _rows(fitted: Results) -> str:
-    if fitted.rows is None:
-        return "not released"
-    return row_count(fitted.certificate, fitted.rows, fitted.rows_sd).removeprefix("about ").removesuffix(", declared")
-
-
-def _explained(fitted: Results, level: float) -> str:
-    if not fitted.family.linear:
-        return ""
-    spread = fitted.joint if isinstance(fitted.joint, Unavailable) else fitted.joint.spread
-    if not isinstance(spread, OutcomeSpread):
-        return "withheld"
-    if fitted.cut_at is None:
-        return f"{spread.explained:.3f}"
-    least, most = spread.table_explained_interval(level)
-    return "withheld" if most - least > _HIDDEN else share_interval(least, most)
-
-
-def _dispersion(fitted: Results) -> str:
-    if not fitted.family.words.dispersion:
-        return ""
-    return "withheld" if isinstance(fitted.dispersion, Unavailable) else number(fitted.dispersion)
-
-
-def _kind_of_errors(fitted: Results) -> str:
-    found, unit = fitted.joint, fitted.certificate.domain.unit
-    if isinstance(found, Unavailable) or isinstance(found.sampling, Unavailable):
-        return "not released"
-    if unit.person is not None:
-        return f"by {unit.person}"
-    return "robust" if found.robust else "classical"
 
 
 # ---------------------------------------------------------------- notes
