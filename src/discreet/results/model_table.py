@@ -294,25 +294,21 @@ def table(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from discreet import Domain, release, table
-    >>> rng = np.random.default_rng(0)
-    >>> x, z = rng.random((2, 5000))
     >>> domain = Domain({"x": (0, 1), "z": (0, 1), "y": (0, 4)})
-    >>> data = {"x": x, "z": z, "y": 1 + x + z * x}
+    >>> data = {"x": [0.1, 0.5, 0.9] * 2000, "z": [0.2, 0.8] * 3000, "y": [1.3, 1.6, 2.2] * 2000}
     >>> public = release(data, domain=domain, epsilon=1, delta=1e-6, targets=["y"])
     >>> found = table([public.fit("y ~ x"), public.fit("y ~ x + z")], stars=True)
     >>> found.coefficients, found.names
     (('x', 'z', '(intercept)'), ('(1)', '(2)'))
     """
     found, headings = _listed(models, names)
-    checks.choice("below", below, get_args(Below))
     if exponentiate and any(not fitted.family.words.ratio for fitted in found):
         raise ParameterError("exponentiate is for models of classes and counts: other coefficients are no logarithms.")
     made = ModelTable(
         about_one_fit(found),
         tuple(headings),
-        below,
+        checks.choice("below", below, get_args(Below)),
         checks.fraction("level", level),
         _stars(stars),
         _left_out(omit, found),
