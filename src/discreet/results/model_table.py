@@ -294,13 +294,10 @@ def table(
 
     Examples
     --------
-    >>> from discreet import Domain, release, table
-    >>> domain = Domain({"x": (0, 1), "z": (0, 1), "y": (0, 4)})
-    >>> data = {"x": [0.1, 0.5, 0.9] * 2000, "z": [0.2, 0.8] * 3000, "y": [1.3, 1.6, 2.2] * 2000}
-    >>> public = release(data, domain=domain, epsilon=1, delta=1e-6, targets=["y"])
-    >>> found = table([public.fit("y ~ x"), public.fit("y ~ x + z")], stars=True)
-    >>> found.coefficients, found.names
-    (('x', 'z', '(intercept)'), ('(1)', '(2)'))
+    >>> from discreet import DPLinearRegression, table
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> table(model.fit([[0.1], [0.9]] * 50, [0.2, 0.8] * 50)).coefficients
+    ('x0', '(intercept)')
     """
     found, headings = _listed(models, names)
     if exponentiate and any(not fitted.family.words.ratio for fitted in found):
