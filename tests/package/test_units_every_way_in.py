@@ -465,7 +465,7 @@ TRIED = {
 }  # fmt: skip
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
-    "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above
+    "Comparison", "ModelTable", "Plan", "ReleasedModel", "Results", "Selection", "table",  # results, whose certificates are looked at above
     "NappAugmentation", "NappConstants", "NappRecycling", "NappShape",  # groups of parameters
     "CheckReport", "check", "load",  # of saved files, whose units are looked at above
     "Domain", "FileFormat",  # public facts
