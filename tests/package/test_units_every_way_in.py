@@ -465,7 +465,8 @@ TRIED = {
 }  # fmt: skip
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
-    "Comparison", "ModelTable", "Plan", "ReleasedModel", "Results", "Selection", "table",  # results, whose certificates are looked at above
+    "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above
+    "ModelTable", "table",  # of results
     "NappAugmentation", "NappConstants", "NappRecycling", "NappShape",  # groups of parameters
     "CheckReport", "check", "load",  # of saved files, whose units are looked at above
     "Domain", "FileFormat",  # public facts
