@@ -20,6 +20,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.class_contrasts import odds_column
 from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_column, visibly_moved
+from discreet.results.combinations import Combinations, combinations
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference
@@ -160,6 +161,17 @@ class Fitted(Numbers, Summarised):
             data are not used, for they are private.
         """
         return marginal_effects(self, at)
+
+    def combinations(self, said: Any) -> Combinations | Unavailable:
+        """Nonlinear combinations of coefficients, such as ratios and turning points, with intervals that hold.
+
+        Parameters
+        ----------
+        said : str, list of str, or mapping
+            ``"-age / (2*age^2)"``; a mapping names them, ``{"turning point": "-age / (2*age^2)"}``.
+        """
+        self._refuse_several()
+        return combinations(self, said)
 
     # ---------------------------------------------------------------- tables, pictures, pages
 
