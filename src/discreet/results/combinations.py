@@ -1,4 +1,4 @@
-"""Nonlinear combinations of coefficients: ratios, turning points, products; docs/mathematics, 6.
+"""Nonlinear combinations of coefficients: ratios, turning points, products; docs/mathematics, 6.9.
 
 A combination g of coefficients b has the standard error of the delta method, sqrt(g'C g) with its gradient g'. Its
 interval does not lean on that: it holds the values r for which the statement g(b) = r is not rejected. For a ratio of
