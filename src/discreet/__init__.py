@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from discreet.planning import Plan, plan
     from discreet.results.checking import CheckReport, check, load
     from discreet.results.comparison import Comparison, compare
+    from discreet.results.model_table import ModelTable, table
     from discreet.results.models import Selection
     from discreet.results.private_moments import PrivateMoments
     from discreet.results.released_model import ReleasedModel
@@ -69,6 +70,7 @@ __all__ = [
     "FileFormat",
     "Ledger",
     "LedgerError",
+    "ModelTable",
     "Moments",
     "NappAugmentation",
     "NappConstants",
@@ -95,6 +97,7 @@ __all__ = [
     "per_instance",
     "plan",
     "release",
+    "table",
 ]
 
 _HOMES = {
@@ -138,6 +141,7 @@ _HOMES = {
         "Comparison",
         "compare",
     ),
+    "discreet.results.model_table": ("ModelTable", "table"),
     "discreet.results.private_moments": ("PrivateMoments",),
     "discreet.results.released_model": ("ReleasedModel",),
     "discreet.results.results": ("Results",),

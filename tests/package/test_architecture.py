@@ -445,6 +445,7 @@ OPTIONAL = {
     "duckdb": ["audit.paths", "data.sources.duckdb"],
     "dp_accounting": ["mechanisms.gradient_descent.event"],
     "openpyxl": ["data.sources.excel", "results.export"],  # reads private rows, writes public results
+    "docx": ["results.export"],
     "psycopg": ["ledger.storage.postgres"],
     "pyspark": ["data.engines.spark"],
     "dask": ["audit.paths", "data.engines.dask"],
@@ -465,7 +466,7 @@ def test_packages_of_users_are_imported_by_the_files_that_are_for_them(package):
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
     heavy = (
-        "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec', "
+        "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'docx', 'pyspark', 'dask', 'fsspec', "
         "'fastapi', 'sqlalchemy', 'httpx2', 'torch'}"
     )
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"

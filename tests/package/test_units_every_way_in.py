@@ -466,6 +466,7 @@ TRIED = {
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
     "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above
+    "ModelTable", "table",  # of results
     "NappAugmentation", "NappConstants", "NappRecycling", "NappShape",  # groups of parameters
     "CheckReport", "check", "load",  # of saved files, whose units are looked at above
     "Domain", "FileFormat",  # public facts

@@ -253,14 +253,16 @@ def fit_release(
 
 
 def open_models(
-    paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
+    paths: Sequence[Path], target: str | None, features: str | None, texts: Sequence[str | None], model: str
 ) -> list[Any]:
-    """Load models from files; a release gets the model that options or a formula describe."""
+    """Load models from files; a release gets the models that options or formulas describe."""
     saved = [load_saved(path) for path in paths]
     if not any(isinstance(one, PrivateMoments) for one in saved):
-        refuse_fitting(target, features, text, model)
+        refuse_fitting(target, features, texts[0], model)
     return [
-        fit_release(one, target, features, text, model) if isinstance(one, PrivateMoments) else one for one in saved
+        fit_release(one, target, features, text, model) if isinstance(one, PrivateMoments) else one
+        for one in saved
+        for text in (texts if isinstance(one, PrivateMoments) else texts[:1])
     ]
 
 
@@ -272,13 +274,18 @@ def refuse_fitting(target: str | None, features: str | None, text: str | None, m
         raise ParameterError(f"A saved model is used as it is: leave out {', '.join(refused)}.")
 
 
-def two_names(a: Path, b: Path) -> tuple[str, str]:
-    """Return labels for two files.
+def file_names(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Return labels for files.
 
     Examples
     --------
-    >>> two_names(Path("2024.release.json"), Path("2025.json")), two_names(Path("x/m.json"), Path("y/m.json"))
+    >>> file_names([Path("2024.release.json"), Path("2025.json")]), file_names([Path("x/m.json"), Path("y/m.json")])
     (('2024', '2025'), ('A', 'B'))
     """
-    one, other = (path.name.removesuffix(".json").removesuffix(".release") or path.name for path in (a, b))
-    return (one, other) if one != other else ("A", "B")
+    names = [path.name.removesuffix(".json").removesuffix(".release") or path.name for path in paths]
+    return tuple(names) if len({*names}) == len(names) else tuple(_letter(i) for i in range(len(paths)))
+
+
+def _letter(place: int) -> str:
+    """Return A to Z, then A1, B1 and so on."""
+    return chr(ord("A") + place % 26) + (str(place // 26) if place > 25 else "")

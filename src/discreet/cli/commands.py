@@ -19,7 +19,7 @@ COMMANDS = {
     "model": "Fit a model to a release: free, without the data. "
     "Without --target, to its outcome, or to all that it has.",
     "predict": "Predict the outcome of each row of a table: free. To a release the model is fitted first.",
-    "compare": "Put two models side by side: free, without the data. To releases the same model is fitted first.",
+    "compare": "Put models side by side: free, without the data. To releases the same model is fitted first.",
     "select": "Tell which variables belong to a model, and how sure that is: free, without the data.",
     "check": "Recompute the privacy loss of a release from its noise and compare it with the promise.",
     "sign": "Sign a file, so that others can tell who made it and that nobody changed it: `discreet check FILE --key`.",

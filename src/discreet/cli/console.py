@@ -72,6 +72,11 @@ def print_json(body: Any) -> None:
     sys.stdout.write(as_json(body))
 
 
+def print_text(text: str) -> None:
+    """Print text for another program, as it is, on standard output."""
+    sys.stdout.write(text.rstrip("\n") + "\n")
+
+
 def print_json_lines(items: Iterable[Any]) -> None:
     """Print a JSON array of any length, each item on a line of its own, as they come."""
     before = "[\n"
@@ -147,6 +152,10 @@ def summary(read: Summary) -> None:
             grid.add_column(plain(read.columns[i]), justify=side, overflow="fold", width=_width(read, i))
         for row in read.rows:
             grid.add_row(*(plain(row[i]) for i in places))
+        if read.foot:
+            grid.add_section()
+        for row in read.foot:
+            grid.add_row(*(plain(row[i]) for i in places))
         out.print(grid)
     for line in read.notes:
         out.print(plain(line))
@@ -156,7 +165,8 @@ def _width(read: Summary, i: int) -> int:
     """Return the width for the cells of a column and the longest word of its heading, at most half of the terminal."""
     heading = read.columns[i]
     words = heading.split() if len(heading) > 7 else [heading]
-    return min(max(map(len, [*(row[i] for row in read.rows), *words, "-"])), out.width // 2)
+    cells = [row[i] for row in (*read.rows, *read.foot)]
+    return min(max(map(len, [*cells, *words, "-"])), out.width // 2)
 
 
 def _fitting(read: Summary) -> list[list[int]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +11,20 @@ from scipy import stats
 
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
-from discreet.privacy import accounting
 from discreet.released.units import column_of
-from discreet.results.estimands import Estimand
-from discreet.results.inference import JointInference
 from discreet.results.numbers import json_ready
-from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 from discreet.results.series import ends, series
+from discreet.results.side_by_side import (
+    ABOUT,
+    about_one_fit,
+    epsilon_together,
+    estimands,
+    fitted_model,
+    is_charged,
+    reference_levels,
+)
 from discreet.results.summary import SIMULATION, Summarised, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
@@ -40,10 +43,6 @@ OTHER_FIT = Unavailable(
     "the declared bounds, in the other far rows and far residuals count less. Choose the same for both: "
     "results.about('declared').",
 )
-_ABOUT: dict[Estimand, str] = {
-    "declared": "Intervals of both are about the fit to the whole table, with every column clipped to its bounds.",
-    "bounded": "Intervals of both are about bounded fits, in which rows far from the others count less.",
-}
 UNKNOWN_RELEASE = Unavailable(
     "not available", "A model was saved by an older version, so it is not known whether both come from one release."
 )
@@ -87,7 +86,7 @@ class Comparison(Summarised):
         """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
         a, b = self.a, self.b
         both = [name for name in a.coefficients if name in b.coefficients and a.unit(name) == b.unit(name)]
-        return tuple(name for name in both if _reference(a, name) == _reference(b, name))
+        return tuple(name for name in both if reference_levels(a, name) == reference_levels(b, name))
 
     @property
     def difference(self) -> Series | Unavailable:
@@ -147,7 +146,7 @@ class Comparison(Summarised):
             return UNKNOWN_RELEASE
         if self.a.release == self.b.release:
             return SAME_RELEASE
-        if len(_estimands(self)) > 1:
+        if len(estimands((self.a, self.b))) > 1:
             return OTHER_FIT
         return next((e for e in (self.a.known("std_err"), self.b.known("std_err")) if isinstance(e, Unavailable)), None)
 
@@ -159,14 +158,7 @@ class Comparison(Summarised):
     @property
     def together(self) -> float | None:
         """The exact epsilon of both releases for people in both of them, at the larger delta; None if there is none."""
-        certificates = [fitted.certificate for _, fitted in self.models]
-        promises = [c.guarantee for c in certificates]
-        known = all(g.status == "verified" for g in promises) and promises[0].neighbors == promises[1].neighbors
-        if not known or not self.a.release or self.a.release == self.b.release:
-            return None
-        events = [event for c in certificates for event in c.events]
-        found = accounting.epsilon(events, max(g.delta for g in promises))
-        return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
+        return epsilon_together((self.a, self.b))
 
     def differs(self) -> list[str]:
         """Describe how the models differ, apart from their numbers."""
@@ -174,7 +166,7 @@ class Comparison(Summarised):
         found = []
         if a.target != b.target:
             found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
-        if len(_estimands(self)) > 1:
+        if len(estimands((self.a, self.b))) > 1:
             found.append("The intervals are about different fits: see the estimand in each model's own summary.")
         if a.kind != b.kind:
             found.append(f"Kind: {a.kind} in {A}, {b.kind} in {B}.")
@@ -235,11 +227,6 @@ class Comparison(Summarised):
         return comparison_plot(self, level)
 
 
-def _fitted(model: Any) -> Any:
-    """Return the results of a fitted estimator or of a released model; anything else unchanged."""
-    return model.results() if isinstance(model, ReleasedModel) else getattr(model, "results_", model)
-
-
 def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     """Put two fitted models side by side.
 
@@ -261,32 +248,14 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     >>> comparison.coefficients, round(comparison.together, 2)
     (('(intercept)', 'x0'), 1.45)
     """
-    pair = [_fitted(model) for model in (a, b)]
+    pair = [fitted_model(model) for model in (a, b)]
     if not all(isinstance(fitted, Results) and not fitted.several for fitted in pair):
         raise ParameterError("compare needs two fitted models: Results, or estimators with results_.")
     two = not isinstance(names, str) and len(names) == 2 and all(isinstance(name, str) and name for name in names)
     if not two or len({*names}) < 2:
         raise ParameterError("names must be two different texts, for example ('2024', '2025').")
-    return _about_one_fit(Comparison(pair[0], pair[1], (names[0], names[1])))
-
-
-def _about_one_fit(pair: Comparison) -> Comparison:
-    """Return models whose intervals are about the same fit: least squares where they differ and both have it."""
-    if len(_estimands(pair)) < 2:
-        return pair
-    both = all(fitted.family.linear or _is_charged(fitted) for _, fitted in pair.models)
-    estimand: Estimand = "declared" if both else "bounded"
-    return replace(pair, a=pair.a.about(estimand), b=pair.b.about(estimand))
-
-
-def _is_charged(fitted: Results) -> bool:
-    return not isinstance(fitted.inference, Unavailable) and fitted.inference.charged
-
-
-def _estimands(pair: Comparison) -> set[Estimand]:
-    """Return the estimands that the intervals are about."""
-    found = [fitted.joint for _, fitted in pair.models]
-    return {own.estimand for own in found if isinstance(own, JointInference)}
+    one, other = about_one_fit(pair)
+    return Comparison(one, other, (names[0], names[1]))
 
 
 def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Unavailable:
@@ -299,14 +268,6 @@ def _degrees(fitted: Results, name: str) -> float:
     if isinstance(found, Unavailable):
         return float(found)
     return float(found.degrees(fitted.weights_of(np.eye(len(known))[[known.index(name)]]))[0])
-
-
-def _reference(fitted: Results, name: str) -> Any:
-    """Return what a coefficient is against: the class, and the levels of its column without a coefficient."""
-    domain, name = fitted.certificate.domain, fitted.coordinate(name)
-    own = [] if name == CONSTANT else domain.positions[column_of(domain, name)]
-    levels = [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
-    return fitted.reference_class, levels
 
 
 def _bounds(pair: Comparison) -> list[str]:
@@ -354,8 +315,8 @@ def _facts(pair: Comparison) -> list[tuple[str, str]]:
 
 def _notes(pair: Comparison, level: float) -> list[str]:
     notes = ["Shown: the estimates of each model, as its own summary explains."]
-    if len(found := _estimands(pair)) == 1:
-        notes += [_ABOUT[own] for own in found if any(_is_charged(fitted) for _, fitted in pair.models)]
+    if len(found := estimands((pair.a, pair.b))) == 1:
+        notes += [ABOUT[own] for own in found if any(is_charged(fitted) for _, fitted in pair.models)]
     for name, fitted in pair.models:
         interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):

@@ -16,9 +16,10 @@ backticks. Everything is linear: one side of ``*`` is a number, and so is what s
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -80,30 +81,17 @@ def _label(weights: Floats, names: Sequence[str]) -> str:
     return parts or "0"
 
 
+T = TypeVar("T")
+
+
 @dataclass
-class _Statements:
-    """Parser of one text; a sum is a vector of weights, with the constant last."""
+class Reader(ABC, Generic[T]):
+    """Parser of a text about coefficients; T is what a sum is read as."""
 
     text: str
     names: list[str]
     place: int = 0
     deep: int = 0
-
-    def read(self) -> list[tuple[str, Floats]]:
-        found = []
-        while True:
-            start = self.place
-            row = self._sum()
-            if self._take("="):
-                row = row - self._sum()
-            if not row[:-1].any():
-                self._fail(start, "This says nothing of a coefficient")
-            found.append((self.text[start : self.place].strip(), row))
-            if not self._take(","):
-                break
-        if self.place < len(self.text):
-            self._fail(self.place, "Expected '+', '-', '*', '/', '=' or ','")
-        return found
 
     def _fail(self, place: int, message: str) -> NoReturn:
         before = printable(self.text[:place])
@@ -122,41 +110,24 @@ class _Statements:
         self._skip()
         return sign
 
-    def _sum(self) -> Floats:
-        total = self._product()
-        while sign := self._take("+", "-"):
-            part = self._product()
-            total = total + part if sign == "+" else total - part
-        return total
+    @abstractmethod
+    def _sum(self) -> T:
+        """Read a sum."""
 
-    def _product(self) -> Floats:
-        result = self._signed()
-        while sign := self._take("*", "/"):
-            place = self.place
-            factor = self._signed()
-            if sign == "*" and not factor[:-1].any():
-                result = result * factor[-1]
-            elif sign == "*" and not result[:-1].any():
-                result = result[-1] * factor
-            elif sign == "/" and not factor[:-1].any() and factor[-1]:
-                result = result / factor[-1]
-            else:
-                self._fail(place, "Coefficients can be multiplied with numbers, and divided by numbers, only")
-        return result
+    @abstractmethod
+    def _named(self, place: int) -> T:
+        """Return the coefficient at a place."""
 
-    def _signed(self) -> Floats:
-        self._skip()
-        sign = 1.0
-        while taken := self._take("-", "+"):
-            sign = -sign if taken == "-" else sign
-        return sign * self._atom()
+    @abstractmethod
+    def _numeral(self, value: float) -> T:
+        """Return a number."""
 
-    def _atom(self) -> Floats:
-        place, found = self.place, np.zeros(len(self.names) + 1)
+    def _atom(self) -> T:
+        place = self.place
         if (name := self._name()) is not None:
-            found[self.names.index(name)] = 1.0
+            found = self._named(self.names.index(name))
         elif match := _NUMBER.match(self.text, place):
-            found[-1] = float(match[0])
+            found = self._numeral(float(match[0]))
             self.place = match.end()
         elif self._take("("):
             self.deep += 1
@@ -189,6 +160,70 @@ class _Statements:
             self._fail(place, "Expected a coefficient or a number")
         hint = meant(word[0].strip("`"), self.names)
         self._fail(place, f"{word[0]!r} is not a coefficient.{hint} Known: {', '.join(self.names)}")
+
+    def _is_name(self) -> bool:
+        """Whether the name of a coefficient begins here."""
+        place = self.place
+        found = self._name() is not None
+        self.place = place
+        return found
+
+
+class _Statements(Reader[Floats]):
+    """Parser of statements; a sum is a vector of weights, with the constant last."""
+
+    def _named(self, place: int) -> Floats:
+        found: Floats = np.eye(len(self.names) + 1)[place]
+        return found
+
+    def _numeral(self, value: float) -> Floats:
+        found: Floats = value * np.eye(len(self.names) + 1)[-1]
+        return found
+
+    def read(self) -> list[tuple[str, Floats]]:
+        found = []
+        while True:
+            start = self.place
+            row = self._sum()
+            if self._take("="):
+                row = row - self._sum()
+            if not row[:-1].any():
+                self._fail(start, "This says nothing of a coefficient")
+            found.append((self.text[start : self.place].strip(), row))
+            if not self._take(","):
+                break
+        if self.place < len(self.text):
+            self._fail(self.place, "Expected '+', '-', '*', '/', '=' or ','")
+        return found
+
+    def _sum(self) -> Floats:
+        total = self._product()
+        while sign := self._take("+", "-"):
+            part = self._product()
+            total = total + part if sign == "+" else total - part
+        return total
+
+    def _product(self) -> Floats:
+        result = self._signed()
+        while sign := self._take("*", "/"):
+            place = self.place
+            factor = self._signed()
+            if sign == "*" and not factor[:-1].any():
+                result = result * factor[-1]
+            elif sign == "*" and not result[:-1].any():
+                result = result[-1] * factor
+            elif sign == "/" and not factor[:-1].any() and factor[-1]:
+                result = result / factor[-1]
+            else:
+                self._fail(place, "Coefficients can be multiplied with numbers, and divided by numbers, only")
+        return result
+
+    def _signed(self) -> Floats:
+        self._skip()
+        sign = 1.0
+        while taken := self._take("-", "+"):
+            sign = -sign if taken == "-" else sign
+        return sign * self._atom()
 
 
 def _ends(name: str, rest: str) -> bool:

@@ -20,6 +20,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.class_contrasts import odds_column
 from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_column, visibly_moved
+from discreet.results.combinations import Combinations, combinations
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference
@@ -160,6 +161,17 @@ class Fitted(Numbers, Summarised):
             data are not used, for they are private.
         """
         return marginal_effects(self, at)
+
+    def combinations(self, said: Any) -> Combinations | Unavailable:
+        """Nonlinear combinations of coefficients, such as ratios and turning points, with intervals that hold.
+
+        Parameters
+        ----------
+        said : str, list of str, or mapping
+            ``"-age / (2*age^2)"``; a mapping names them, ``{"turning point": "-age / (2*age^2)"}``.
+        """
+        self._refuse_several()
+        return combinations(self, said)
 
     # ---------------------------------------------------------------- tables, pictures, pages
 
@@ -329,11 +341,11 @@ def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[s
     (low, high), (least, most) = spread.table_sigma_interval(level), spread.table_explained_interval(level)
     return {
         "Residual sd": f"{sd} ({ends} {number(low)} to {number(high)})",
-        "R-squared": f"{share} ({ends} {_share(least, most)})",
+        "R-squared": f"{share} ({ends} {share_interval(least, most)})",
     }
 
 
-def _share(least: float, most: float) -> str:
+def share_interval(least: float, most: float) -> str:
     """An interval for R-squared; one-sided where it may be nearly 1, since noise hides rows far out."""
     return f"at least {least:.3f}" if most > _HIDDEN else f"{least:.3f} to {most:.3f}"
 
@@ -348,7 +360,7 @@ def _cut_facts(fitted: Fitted, spread: OutcomeSpread, level: float) -> dict[str,
         own = f"at least {number(low)} {unit}".rstrip() + f" ({ends}), noise hides how much more"
     facts = {
         "Residual sd": f"{own}; {number(spread.sigma)} if residuals are cut at {cut}",
-        "R-squared": f"{_share(least, most)} ({ends}); {spread.explained:.3f} if residuals are cut",
+        "R-squared": f"{share_interval(least, most)} ({ends}); {spread.explained:.3f} if residuals are cut",
     }
     if spread.cut is None or spread.cut.mean is None or isinstance(mean, Unavailable):
         return facts

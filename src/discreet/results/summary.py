@@ -17,7 +17,7 @@ from discreet.domain import Domain
 from discreet.errors import printable
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
-from discreet.results.export import csv_table, latex_table
+from discreet.results.export import csv_table, latex_table, markdown_table
 
 SIMULATION = "SIMULATION: these numbers promise no privacy."
 
@@ -31,6 +31,7 @@ class Summary:
     `columns`: headings; the first is that of the names.
     `rows`: one cell a column.
     `keys`: number of leading columns that identify a row; they are repeated in each part of a divided table.
+    `foot`: rows below a rule, about whole columns.
 
     Examples
     --------
@@ -51,9 +52,10 @@ class Summary:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     keys: int = 1
+    foot: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("title", "facts", "columns", "rows", "notes"):
+        for name in ("title", "facts", "columns", "rows", "notes", "foot"):
             object.__setattr__(self, name, _printable(getattr(self, name)))
 
     def with_fact(self, name: str, text: str) -> Summary:
@@ -61,7 +63,7 @@ class Summary:
         return replace(self, facts=(*self.facts, (name, text)))
 
     def with_column(self, heading: str, cells: Sequence[str], at: int) -> Summary:
-        """Add a column."""
+        """Add a column, of a table without a foot."""
         rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(self.rows, cells, strict=True)]
         columns = (*self.columns[:at], heading, *self.columns[at:])
         return replace(self, columns=columns, rows=tuple(rows))
@@ -69,8 +71,8 @@ class Summary:
     def without(self, *left_out: int) -> Summary:
         """Leave out some columns."""
         places = [i for i in range(len(self.columns)) if i not in left_out]
-        rows = tuple(tuple(row[i] for i in places) for row in self.rows)
-        return replace(self, columns=tuple(self.columns[i] for i in places), rows=rows)
+        rows, foot = (tuple(tuple(row[i] for i in places) for row in part) for part in (self.rows, self.foot))
+        return replace(self, columns=tuple(self.columns[i] for i in places), rows=rows, foot=foot)
 
     def __str__(self) -> str:
         table = self._table()
@@ -86,7 +88,9 @@ class Summary:
             )
         ]
         notes = [line for note in self.notes for line in textwrap.wrap(note, max(width, 72), break_on_hyphens=False)]
-        parts = [[*title, "=" * width], [*facts, "-" * width] if facts else [], table]
+        body = 1 + len(self.rows)
+        foot = ["-" * width, *table[body:]] if self.foot else []
+        parts = [[*title, "=" * width], [*facts, "-" * width] if facts else [], table[:body], foot]
         parts.append(["-" * width, *notes] if notes else [])
         return "\n".join(line for part in parts for line in part)
 
@@ -95,6 +99,10 @@ class Summary:
     def as_text(self) -> str:
         """The summary as text."""
         return str(self)
+
+    def as_markdown(self) -> str:
+        """The summary as Markdown, with a table of pipes."""
+        return markdown_table(self)
 
     def as_latex(self) -> str:
         """The summary for LaTeX; the rules of the table are those of booktabs."""
@@ -105,7 +113,7 @@ class Summary:
         return csv_table(self)
 
     def _table(self) -> list[str]:
-        lines = [self.columns, *self.rows]
+        lines = [self.columns, *self.rows, *self.foot]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         numeric = [self.is_numeric(i) for i in range(len(self.columns))]
         return [
@@ -118,7 +126,7 @@ class Summary:
 
     def is_numeric(self, i: int) -> bool:
         """Whether a column holds numbers, which are aligned to the right."""
-        return i > 0 and any(_is_number(row[i]) for row in self.rows)
+        return i > 0 and any(is_number(row[i]) for row in self.rows)
 
     def _repr_html_(self) -> str:
         return f'<div class="discreet">{self.html()}</div>'
@@ -146,8 +154,9 @@ class Summary:
                 row += f'<{kind}{label} style="text-align:{side}">{escape(cell)}</{kind}>'
             return f"<tr>{row}</tr>"
 
-        body = "".join(cells(row, "td") for row in self.rows)
-        return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+        body, foot = ("".join(cells(row, "td") for row in part) for part in (self.rows, self.foot))
+        foot = f"<tfoot>{foot}</tfoot>" if foot else ""
+        return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody>{foot}</table>'
 
 
 class Summarised(ABC):
@@ -171,9 +180,16 @@ def _printable(words: Any) -> Any:
     return printable(words) if isinstance(words, str) else tuple(map(_printable, words))
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, which may have stars or stand in parentheses.
+
+    Examples
+    --------
+    >>> is_number("1,234.5***"), is_number("(0.02)"), is_number("withheld")
+    (True, True, False)
+    """
     try:
-        float(cell.replace(",", ""))
+        float(cell.replace(",", "").strip("()*"))
     except ValueError:
         return False
     return True
