@@ -202,6 +202,8 @@ def test_commands_work_or_say_what_they_lack(call, tmp_path):
         call("model", "b.json", "--target", "income", "--out", "m.json"),
         call("predict", "a.json", table, "--out", "p.csv"),
         call("compare", "a.json", "b.json", "--target", "income"),
+        call("compare", "b.json", "--table", "--target", "income", "--out", "t.tex"),
+        call("bounds", table, "--epsilon", 0.5, "--delta", 1e-6, "--out", "found.toml"),
         call("select", "b.json", "--target", "income"),
         call("pdp", table, "--release", "a.json", "--out", "pdp.parquet"),
         call("ledger", "verify", "l.ledger", "--witness", "a.json"),
@@ -214,6 +216,7 @@ def test_commands_work_or_say_what_they_lack(call, tmp_path):
         'pip install "discreet[sign]"': call("sign", "--new-key", "us"),
         'pip install "discreet[service]"': call("serve", "--demo"),
         'pip install "discreet[excel]"': call("schema", "init", "people.xlsx"),
+        'pip install "discreet[word]"': call("compare", "b.json", "--table", "--target", "income", "--out", "t.docx"),
         'pip install "discreet[postgres]"': call(
             "release", "postgresql://h/n", *asked, "--table", "t", "--out", "c.json"
         ),

@@ -146,7 +146,7 @@ def word_file(path: str | Path, summary: Summary) -> None:
         from docx.enum.text import WD_ALIGN_PARAGRAPH
         from docx.shared import Pt
     except ImportError:
-        raise ParameterError("A Word file needs python-docx: pip install 'discreet[word]'.") from None
+        raise ParameterError('A Word file needs python-docx: pip install "discreet[word]".') from None
     document: Any = Document()
     document.styles["Normal"].paragraph_format.space_after = Pt(0)
     document.add_paragraph().add_run(summary.title).bold = True
