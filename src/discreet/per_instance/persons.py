@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch
 from discreet.data.passes.scores import Groups
 from discreet.data.persons import PersonSource
@@ -36,6 +36,9 @@ _ABOUT = {
     "add-remove": "each person, with all rows and without them",
     "replace-one": "each person, replaced by another",
 }
+_ROWS = 256
+"""Rows whose contributions, vectors of up to millions of numbers, are in memory at a time."""
+
 _EVERYBODY = "the certificate's own bound for everybody"
 
 
@@ -95,6 +98,15 @@ class _PersonStatistic:
             return np.asarray(lines.Z[:, self._stage.indices(block.rows)])
         return block.kind.vectors(block, self._stage, lines.Z)
 
+    def row_costs(self, rows: EncodedRows, shares: Floats, kept: Bools) -> Floats:
+        """Return mu^2 of rows with these weights, of most statistics without the vectors themselves."""
+        kind = self._block.kind
+        if self._bound or self._stage is None or kind.counted or kind.per_person:
+            return self.cost(_placed(self.vectors(rows) * shares[kept][:, None], kept))
+        lines = self._stage.seen(self._block, rows)
+        found = kind.change(self._block, self._stage, lines) * (shares[kept] / self._block.sd) ** 2
+        return _placed(found[:, None], kept)[:, 0]
+
     def cost(self, sums: Floats) -> Floats:
         """Return mu^2 of persons from the sums of their rows' contributions."""
         if self._bound:
@@ -122,11 +134,20 @@ def _pass(
     def work(batches: Iterable[Batch]) -> tuple[list[Any], list[list[Floats]]]:
         groups, names, costs = [Groups() for _ in parts], list[Any](), [list[Floats]() for _ in parts]
         for batch in batches:
-            persons = reader.persons(batch.raw) if isinstance(reader, PersonSource) else None
-            T = _added(parts, batch, reader.weights(batch.raw), own.kept(batch.raw))
-            names += [] if persons is None else _new(persons.to_pylist(), names)
-            for group, cost, part, t in zip(groups, costs, parts, T, strict=True):
-                cost.append(part.cost(group.add(t, persons)))
+            kept, shares = _kept_and_shares(batch, reader.weights(batch.raw), own.kept(batch.raw))
+            rows = EncodedRows(batch.A / ONE)
+            if not isinstance(reader, PersonSource):
+                for cost, part in zip(costs, parts, strict=True):
+                    cost.append(part.row_costs(rows, shares, kept))
+                continue
+            persons = reader.persons(batch.raw)
+            names += _new(persons.to_pylist(), names)
+            for first in range(0, batch.rows, _ROWS):
+                at = slice(first, first + _ROWS)
+                some = EncodedRows(rows.Z[np.count_nonzero(kept[:first]) :][: np.count_nonzero(kept[at])])
+                for group, cost, part in zip(groups, costs, parts, strict=True):
+                    vectors = _placed(part.vectors(some) * shares[at][kept[at]][:, None], kept[at])
+                    cost.append(part.cost(group.add(vectors, persons[at])))
         for group, cost, part in zip(groups, costs, parts, strict=True):
             if len(rest := group.rest()):
                 cost.append(part.cost(rest))
@@ -136,18 +157,17 @@ def _pass(
     return names if has_persons else None, [np.concatenate(cost) for cost in costs]
 
 
-def _added(parts: list[_PersonStatistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
-    """Return the weighted contribution of each row of a batch to each statistic; 0 where the row was dropped."""
-    rows = EncodedRows(batch.A / ONE)
+def _kept_and_shares(batch: Batch, weights: Any, kept: Any) -> tuple[Bools, Floats]:
+    """Return which rows of a batch were not dropped, and how much each row counts."""
     kept = np.ones(batch.rows, dtype=bool) if kept is None else kept
-    shares = np.ones(batch.rows) if weights is None else weights / float(1 << WEIGHT_BITS)
-    found = []
-    for part in parts:
-        own = part.vectors(rows)
-        full = np.zeros((batch.rows, own.shape[1]))
-        full[kept] = own * shares[kept][:, None]
-        found.append(full)
-    return found
+    return kept, np.ones(batch.rows) if weights is None else weights / float(1 << WEIGHT_BITS)
+
+
+def _placed(own: Floats, kept: Bools) -> Floats:
+    """Return the lines of kept rows among those of all rows; 0 where the row was dropped."""
+    full = np.zeros((len(kept), own.shape[1]))
+    full[kept] = own
+    return full
 
 
 def _new(persons: list[Any], before: list[Any]) -> list[Any]:
