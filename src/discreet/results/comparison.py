@@ -316,7 +316,11 @@ def _facts(pair: Comparison) -> list[tuple[str, str]]:
 def _notes(pair: Comparison, level: float) -> list[str]:
     notes = ["Shown: the estimates of each model, as its own summary explains."]
     if len(found := estimands((pair.a, pair.b))) == 1:
-        notes += [ABOUT[own] for own in found if any(is_charged(fitted) for _, fitted in pair.models)]
+        notes += [
+            f"Intervals of both are about {ABOUT[own]}"
+            for own in found
+            if any(is_charged(fitted) for _, fitted in pair.models)
+        ]
     for name, fitted in pair.models:
         interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):

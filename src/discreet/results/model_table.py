@@ -244,7 +244,7 @@ class ModelTable(Summarised):
         if self.exponentiate:
             notes.append("Estimates are exponentials of coefficients: ratios of odds or of rates.")
         if len(found := estimands(models)) == 1 and any(map(is_charged, models)):
-            notes += [ABOUT[own] for own in found]
+            notes += [f"Intervals are about {ABOUT[own]}" for own in found]
         elif len(found) > 1:
             notes.append("Intervals of the models are about different fits: see the summary of each.")
         notes += _promises(self)

@@ -16,8 +16,8 @@ from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 
 ABOUT: dict[Estimand, str] = {
-    "declared": "Intervals of all are about the fit to the whole table, with every column clipped to its bounds.",
-    "bounded": "Intervals of all are about bounded fits, in which rows far from the others count less.",
+    "declared": "the fit to the whole table, with every column clipped to its bounds.",
+    "bounded": "bounded fits, in which rows far from the others count less.",
 }
 
 
