@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.domain.kinds.numeric import Numeric
@@ -33,8 +34,7 @@ def wide_bounds(domain: Domain, width: float) -> Domain:
     return _bounded(domain, lambda column: column.resolved(column.origin - width, column.origin + width))
 
 
-def _bounded(domain: Domain, choose: Callable[[Searched], Numeric]) -> Domain:
-    for name, column in domain.columns.items():
-        if isinstance(column, Searched):
-            domain = domain.with_column(name, choose(column))
+def _bounded(domain: Domain, choose: Callable[[Any], Numeric]) -> Domain:
+    for name in domain.searched:
+        domain = domain.with_column(name, choose(domain.columns[name]))
     return domain
