@@ -41,6 +41,8 @@ TERMS = [
     "I(3 / (x + 4))", "I(wealth / age)", "I(x * (1 - x))", "I(x**3 - 2*x)", "I(age - 2*x)", "log(center(age) + 40)",
     "poly(age, 5)", "poly(log(wealth), 2)", "bs(age, knots=[30, 40, 65])", "bs(x, knots=[0], degree=1)", "bs(x, df=7)",
     "bs(age, knots=[50], degree=2)", "cr(age, knots=[30, 45, 60])", "cr(x, df=6)", "center(born)",
+    "I(age > 40)", "I((x <= 0) * age)", "I((age >= 30) * (x < 1.5))", "I(age == 18)", "I(age + x != 40)",
+    "I((1 < x) + (wealth > 1000))", "cut(age, [18, 30, 65, 90])", "cut(x, 4)", "cut(log(wealth), [0, 5, 20])",
 ]  # fmt: skip
 
 
@@ -414,3 +416,90 @@ def test_the_command_line(tmp_path, monkeypatch, table):
     )
     assert len(json.loads(named)["params"]) == 4
     assert "log1p(hours)" in run("select", found["release"], "--formula", text, "--json")
+
+
+# ---------------------------------------------------------------- comparisons and intervals
+
+
+def values_of(term, table, domain=BASE):
+    model = formula(f"y ~ {term}", domain)
+    found = []
+    for name in model.features:
+        column = model.domain.columns[name]
+        (factor,) = column.factors
+        found.append(factor.expression.values({key: np.asarray(table[key]) for key in factor.inputs}, clip=True))
+    return found
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
+def test_comparisons_are_those_of_numpy(sign):
+    x = np.array([-3, -0.5, 0, 0.5, 2, np.nextafter(0.5, 1)])
+    (found,) = values_of(f"I(x {sign} 0.5)", {"x": x})
+    expected = {"<": x < 0.5, "<=": x <= 0.5, ">": x > 0.5, ">=": x >= 0.5, "==": x == 0.5, "!=": x != 0.5}[sign]
+    np.testing.assert_array_equal(found, expected.astype(float))
+
+
+def test_intervals_are_those_of_pandas():
+    age = np.array([18, 29.9, 30, np.nextafter(30, 99), 64, 65, 65.1, 90])
+    edges = [17, 30, 65, 90]
+    codes = pd.cut(age, edges).codes
+    found = values_of("cut(age, [17, 30, 65, 90])", {"age": age})
+    for interval, own in enumerate(found, 1):
+        np.testing.assert_array_equal(own, (codes == interval).astype(float))
+    (first,) = values_of("cut(age, [17, 30, 65, 90])[1]", {"age": age})
+    np.testing.assert_array_equal(first, (codes == 0).astype(float))
+
+
+def test_a_number_of_intervals_divides_the_bounds():
+    names = formula("y ~ cut(age, 3)", BASE).features
+    assert names == ["cut(age, 3)[2]", "cut(age, 3)[3]"]
+    age = np.linspace(18, 90, 1001)
+    second, third = values_of("cut(age, 3)", {"age": age})
+    np.testing.assert_array_equal(second, ((age > 42) & (age <= 66)).astype(float))
+    np.testing.assert_array_equal(third, (age > 66).astype(float))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I(age > 100)", "This is 0 everywhere within the declared bounds"),
+        ("I(age > 17)", "This is 1 everywhere within the declared bounds"),
+        ("I(1 < x < 3)", "Compare two at a time"),
+        ("age > 3", r"A comparison stands inside I\(...\)"),
+        ("I(c > 3)", "is a category, which is no number"),
+        ("I(3 > 2)", "Arithmetic needs a column"),
+        ("cut(age, [18, 90])", "cut needs from 2 to 30 intervals"),
+        ("cut(age, [18, 65, 30, 90])", "ascending order"),
+        ("cut(age, [0, 10, 90])", "must lie within the bounds"),
+        ("cut(age)", "lacks some"),
+        ("cut(age, [18, 40, 90])[3]", r"there is no \[3\]"),
+        ("lag(age)", "'lag' looks at other rows"),
+        ("I(age - mean(age))", "'mean' looks at other rows"),
+        ("C(c, levels=['b', 'a'])", "Missing: c"),
+        ("C(c, levels=['b', 'a', 'd'])", "'d' is not one of the levels: a, b, c"),
+        ("C(c, levels=['b', 'a', 'c', 'b'])", "'b' stands twice"),
+        ("C(c, levels=['b', 'a', 'c']) + C(c, Treatment('a')):x", "two orders"),
+    ],
+)
+def test_what_cannot_be_said_is_pointed_at(text, words):
+    with pytest.raises((ParameterError, DomainError), match=words):
+        formula(f"y ~ {text}", BASE)
+
+
+def test_levels_have_the_order_that_is_asked_for(table):
+    assert formula("y ~ C(c, levels=['b', 'c', 'a'])", BASE).domain.columns["c"].levels == ("b", "c", "a")
+    levels = DOMAIN.columns["region"].levels[::-1]
+    public = release(table, **OPTIONS, models=["income ~ region"], random_state=0)
+    found = public.fit(f"income ~ C(region, levels={list(levels)})").coefficients
+    plain = public.fit("income ~ region").coefficients
+    assert list(found) == ["(intercept)", *(f"region[{level}]" for level in levels[1:])]
+    for level in levels[1:-1]:
+        assert found[f"region[{level}]"] == pytest.approx(plain[f"region[{level}]"] - plain[f"region[{levels[0]}]"])
+
+
+def test_an_outcome_can_be_a_comparison(table):
+    model = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula("I(income > 15000) ~ I(age <= 40)", table)
+    rich, young = (table["income"] > 15000).astype(float), (table["age"] <= 40).astype(float)
+    A = np.column_stack([np.ones(len(table)), young])
+    expected = np.linalg.lstsq(A, rich, rcond=None)[0]
+    np.testing.assert_allclose(list(model.results_.predicting.values()), expected, atol=1e-3)

@@ -199,6 +199,23 @@ def _cr(bounds: Bounds, knots: Any = None, df: float | None = None) -> list[Curv
     return curves
 
 
+def _cut(bounds: Bounds, edges: Any) -> list[Curve]:
+    """Return the indicators of intervals (a, b]: between these edges, or so many of one width over the bounds."""
+    if not isinstance(edges, tuple):
+        count = _whole("the number of intervals", edges, MOST_PARTS)
+        parts = [i / count for i in range(count + 1)]
+        edges = tuple(bounds[0] * (1 - part) + bounds[1] * part for part in parts)
+    edges = [_number("each of the edges", edge) for edge in edges]
+    if not 3 <= len(edges) <= MOST_PARTS + 1:
+        raise DomainError(f"cut needs from 2 to {MOST_PARTS} intervals: the edges of all of them, the outer ones too")
+    inner = edges[1:-1]
+    if any(a >= b for a, b in itertools.pairwise(edges)) or not bounds[0] <= inner[0] <= inner[-1] < bounds[1]:
+        raise DomainError("the edges of cut must be in ascending order, and those inside must lie within the bounds")
+    breaks = [math.nextafter(edge, math.inf) for edge in inner]
+    flat = np.ones(len(inner) + 1)
+    return [Pieces(breaks, 0 * flat, flat, row[:, None]) for row in np.eye(len(inner) + 1)]
+
+
 def _joined(breaks: Floats, origins: Any, coefficients: Floats) -> Curve:
     """Pieces whose polynomials of x - origin become polynomials of (x - origin)/width."""
     width = float(breaks[-1] - breaks[0])
@@ -210,15 +227,18 @@ def _joined(breaks: Floats, origins: Any, coefficients: Floats) -> Curve:
 
 FUNCTIONS: dict[str, Callable[..., list[Curve]]] = {
     "log": _log, "log1p": _log1p, "sqrt": _sqrt, "exp": _exp, "center": _center, "scale": _scale,
-    "poly": _poly, "bs": _bs, "cr": _cr,
+    "poly": _poly, "bs": _bs, "cr": _cr, "cut": _cut,
 }  # fmt: skip
 """Each function of a formula: its curves, from the bounds of its argument and its options."""
 
 ALIASES = {"standardize": "scale"} | {f"np.{name}": name for name in ("log", "log1p", "sqrt", "exp")}
-SEVERAL = ("poly", "bs", "cr")
+SEVERAL = ("poly", "bs", "cr", "cut")
 """Functions that make several columns."""
 
-_BY_PLACE = ("center", "scale", "poly")
+LEAVES_OUT_FIRST = ("cut",)
+"""Functions whose columns add up to 1, so that the first is left out unless it is named."""
+
+_BY_PLACE = ("center", "scale", "poly", "cut")
 
 
 @lru_cache(maxsize=1024)

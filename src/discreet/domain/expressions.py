@@ -18,7 +18,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -40,7 +40,7 @@ _BITS, _KEPT, _TINY = 1024, 256, 4096
 """Fractions with more than 1024 bits are rounded outwards to 256 bits, and to multiples of 2^-4096."""
 
 _LARGEST = Fraction(2) ** 1024
-_ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
+_ATOM, _POWER, _PRODUCT, _SUM, _COMPARISON = 3, 2, 1, 0, -1
 
 
 class Expression(ABC):
@@ -255,6 +255,52 @@ class Operation(Expression):
         apply: Any = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[self.sign]
         result: Floats = apply(self.left.values(columns, clip=clip), self.right.values(columns, clip=clip))
         return result
+
+
+_COMPARED: dict[str, tuple[Any, Callable[[Range, Range], bool], Callable[[Range, Range], bool]]] = {
+    "<": (np.less, lambda a, b: a[1] < b[0], lambda a, b: a[0] >= b[1]),
+    "<=": (np.less_equal, lambda a, b: a[1] <= b[0], lambda a, b: a[0] > b[1]),
+    ">": (np.greater, lambda a, b: a[0] > b[1], lambda a, b: a[1] <= b[0]),
+    ">=": (np.greater_equal, lambda a, b: a[0] >= b[1], lambda a, b: a[1] < b[0]),
+    "==": (np.equal, lambda a, b: a[0] == a[1] == b[0] == b[1], lambda a, b: a[1] < b[0] or a[0] > b[1]),
+    "!=": (np.not_equal, lambda a, b: a[1] < b[0] or a[0] > b[1], lambda a, b: a[0] == a[1] == b[0] == b[1]),
+}
+"""Each comparison: its function, and where ranges tell that it always or never holds."""
+
+COMPARISONS = tuple(_COMPARED)
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """1 where a comparison holds, and 0 elsewhere."""
+
+    sign: str
+    left: Expression
+    right: Expression
+    unit = None
+    rank, cost = _COMPARISON, 2
+
+    @cached_property
+    def text(self) -> str:
+        """Both sides, with the sign between them."""
+        return f"{self.left.within(_SUM)} {self.sign} {self.right.within(_SUM)}"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return self.left, self.right
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """0 and 1, or the one of them that the ranges of both sides leave."""
+        a, b = self.left.range(inside), self.right.range(inside)
+        _, always, never = _COMPARED[self.sign]
+        return Fraction(always(a, b)), Fraction(not never(a, b))
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """1 or 0 in each row."""
+        apply = _COMPARED[self.sign][0]
+        found = apply(self.left.values(columns, clip=clip), self.right.values(columns, clip=clip))
+        return np.asarray(found, dtype=float)
 
 
 @dataclass(frozen=True)

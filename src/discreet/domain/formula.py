@@ -8,14 +8,15 @@ Grammar::
     product  =  power { ":" power }
     power    =  factor [ ("**" | "^") whole number from 1 to 9 ]
     factor   =  name | "." | "(" terms ")" | category | "I(" expression ")" | call
-    category =  "C(" name [ "," "Treatment(" level ")" ] ")"
+    category =  "C(" name [ "," ( "Treatment(" level ")" | "levels=[" level { "," level } "]" ) ] ")"
 
 with expressions and calls as in `discreet.domain.grammar`. ``a + b`` are terms of their own. ``a:b`` is their product:
 of numbers in the user's own units, of a number with each level of a category, or of the levels of two categories.
 ``a*b`` is ``a + b + a:b``. ``(a + b)^2`` are its terms and all products of two of them; ``a^2`` is the square of a
 number. ``- a`` takes a term out again, ``- 1`` or ``+ 0`` the intercept; the first category then has a coefficient for
 every level. ``.`` stands for all declared columns but the outcome. ``C(a)`` says that a is a category, and is an error
-where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b. Inside ``I(...)`` signs
+where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b, and
+``C(a, levels=["b", "c", "a"])`` puts all levels in that order, the reference first. Inside ``I(...)`` signs
 are those of arithmetic. The outcome is a number, a category, one level of it, ``region[south]``, or a number made of
 declared ones, ``log(income)``.
 
@@ -33,13 +34,13 @@ from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 from discreet.core.checks import meant
+from discreet.domain.column_reader import ColumnReader
 from discreet.domain.curves import FUNCTIONS
 from discreet.domain.derived import bounded, computed, factors_of, product, shown
 from discreet.domain.domain import Domain
-from discreet.domain.expressions import Expression, Variable
-from discreet.domain.grammar import Reader, Token
-from discreet.domain.kinds.base import Column, Factor, Level
-from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.expressions import COMPARISONS, Expression, Variable
+from discreet.domain.grammar import Token
+from discreet.domain.kinds.base import Column, Factor
 from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE, Effort
 from discreet.domain.redundancy import redundant
@@ -151,17 +152,15 @@ def _numbers(domain: Domain) -> dict[str, Column]:
 
 
 @dataclass
-class _Parser(Reader):
+class _Parser(ColumnReader):
     """Parser of one formula; errors mark the position in it."""
 
-    domain: Domain = field(kw_only=True)
     intercept: bool = True
     target: str | None = None
     outcome: tuple[str, Column] | None = None
     terms: list[_Term] = field(default_factory=list)
     products: int = 0
     made: dict[str, Expression] = field(default_factory=dict)
-    compared: dict[str, Categorical] = field(default_factory=dict)
 
     def parse(self) -> None:
         """Find the outcome, the terms and whether there is an intercept."""
@@ -172,6 +171,8 @@ class _Parser(Reader):
         self.tokens.clear()
         self.read_tokens(place + 1, len(self.text))
         self.terms = self._terms(outermost=True)
+        if self.sees(*COMPARISONS):
+            self.fail(self.now.place, "A comparison stands inside I(...), as in I(age > 12)")
         if self.now.kind != "end":
             self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")
 
@@ -214,19 +215,6 @@ class _Parser(Reader):
         if name in self.made:
             return computed(self.made[name], power)
         return Factor(name, self.compared.get(name) or self.numbers.get(name) or self.domain.inputs[name], power)
-
-    def refuse(self, token: Token) -> NoReturn:
-        """Refuse a name that is no number."""
-        if token.text in self.domain.inputs:
-            self.fail(token.place, f"{token.text!r} is a category, which is no number")
-        self._undeclared(token)
-
-    def _undeclared(self, token: Token) -> NoReturn:
-        if (why_not := self.domain.unit.why_not(token.text)) is not None:
-            self.fail(token.place, why_not.rstrip("."))
-        hint = meant(token.text, self.domain.inputs)
-        declared = ", ".join(self.domain.inputs)
-        self.fail(token.place, f"Column {token.text!r} is not declared.{hint} Declared: {declared}")
 
     # ------------------------------------------------------------ the outcome
 
@@ -379,8 +367,8 @@ class _Parser(Reader):
         if self.take("."):
             return [self._whole_column(name) for name in self.domain.features_for(self._outcomes)]
         if not self.sees_call():
-            return [{self._column(): 1}]
-        special: dict[str, Callable[[], list[_Term]]] = {"C": self._category, "I": self._arithmetic}
+            return [{self.read_column(): 1}]
+        special: dict[str, Callable[[], list[_Term]]] = {"C": self._categories, "I": self._arithmetic}
         if token.text in special:
             self.skip(2)
             with self.parentheses(token):
@@ -392,18 +380,12 @@ class _Parser(Reader):
         self.made |= {f.column: f.expression for f in factors if f.expression is not None}
         return {f.column: f.power for f in factors} or {name: 1}
 
-    def _column(self) -> str:
-        token = self.now
-        if token.kind != "name":
-            self.fail(token.place, f"Expected a column, not {token.text!r}")
-        if token.text not in self.domain.inputs:
-            self._undeclared(token)
-        self.skip()
-        return token.text
+    def _categories(self) -> list[_Term]:
+        return [{self.category(): 1}]
 
     def _arithmetic(self) -> list[_Term]:
         token = self.now
-        made = self.sum()
+        made = self.whole_expression()
         if not made.variables:
             self.fail(token.place, "Arithmetic needs a column")
         return [self._term(made, token)]
@@ -419,50 +401,18 @@ class _Parser(Reader):
                     self.fail(token.place, f"{name!r} is the name of a declared column, too. Rename that column")
                 self.measure(own, token)
                 try:
-                    Numeric(*own.bounds).check(name)
+                    low, high = own.bounds
+                    if low == high:
+                        self.fail(token.place, f"This is {low:g} everywhere within the declared bounds")
+                    Numeric(low, high).check(name)
                 except DomainError as error:
                     self.fail(token.place, str(error).rstrip("."))
                 self.made[name] = own
             term[name] = power
         return term
 
-    # ------------------------------------------------------------ categories
-
-    def _category(self) -> list[_Term]:
-        token = self.now
-        name = self._column()
-        spec = self.domain.inputs[name]
-        if spec.bounds is not None:
-            self.fail(token.place, f"{name!r} is declared as a number; declare its levels to use it as this")
-        if self.take(","):
-            place = self.now.place
-            level = self._reference(spec)
-            levels = (level, *(other for other in spec.levels if other != level))
-            if self.compared.setdefault(name, Categorical(levels)).levels[0] != level:
-                self.fail(place, f"{name!r} is compared with two different levels")
-        return [{name: 1}]
-
-    def _reference(self, spec: Column) -> Level:
-        """Read the reference level in ``Treatment("b")``."""
-        token = self.now
-        if token.text != "Treatment":
-            self.fail(token.place, 'A category is compared with one of its levels, as C(a, Treatment("b"))')
-        self.skip()
-        if not self.take("("):
-            return spec.levels[0]
-        if self.now.text == "reference" and self.sees("=", ahead=1):
-            self.skip(2)
-        if self.take(")"):
-            return spec.levels[0]
-        given = self.tokens.popleft()
-        found = [level for level in spec.levels if str(level) == given.text]
-        if given.kind == "end" or not found:
-            names = [str(level) for level in spec.levels]
-            self.fail(given.place, f"{given.text!r} is not one of the levels: {', '.join(names)}")
-        self.expect(")")
-        return found[0]
-
     def unknown(self, token: Token) -> NoReturn:
         """Refuse a function that is not known."""
+        self.refuse_other_rows(token)
         hint = meant(token.text, ["C", "I", *FUNCTIONS])
         self.fail(token.place, f"There is no function {token.text!r}.{hint} Known: C, I, {', '.join(FUNCTIONS)}")

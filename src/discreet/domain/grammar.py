@@ -2,10 +2,11 @@
 
 Grammar of expressions::
 
+    expression = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
     sum      =  product { ("+" | "-") product }
     product  =  power { ("*" | "/") power }
     power    =  [ "-" ] atom [ ("**" | "^") whole number from 1 to 9 ]
-    atom     =  number | name | call | "(" sum ")"
+    atom     =  number | name | call | "(" expression ")"
     call     =  function "(" sum { "," [ option "=" ] (number | list of numbers) } ")" [ "[" whole number "]" ]
 
 Names with other characters than letters, digits, ``_`` and inner dots stand in backticks: ```body mass```.
@@ -20,8 +21,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from discreet.domain.curves import ALIASES, FUNCTIONS, SEVERAL, options
-from discreet.domain.expressions import Call, Constant, Expression, Operation, Power, Variable
+from discreet.domain.curves import ALIASES, FUNCTIONS, LEAVES_OUT_FIRST, SEVERAL, options
+from discreet.domain.expressions import (
+    COMPARISONS,
+    Call,
+    Comparison,
+    Constant,
+    Expression,
+    Operation,
+    Power,
+    Variable,
+)
 from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, Effort
 from discreet.errors import DomainError, ParameterError, printable
 
@@ -30,8 +40,11 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\""
-    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[-~+:*/^().,=\[\]]))"
+    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[<>=!]=|[-~+:*/^().,=<>\[\]]))"
 )
+OTHER_ROWS = ("lag", "lead", "shift", "diff", "cumsum", "rank", "ntile", "qcut", "mean", "sum", "min", "max", "median")
+"""Functions of other packages whose value in a row depends on other rows."""
+
 _SPACE = re.compile(r"\s*")
 _KINDS = {"quoted": "name", "text2": "text"}
 _WHOLE = {str(number): number for number in range(100)}
@@ -136,6 +149,17 @@ class Reader:
 
     # ------------------------------------------------------------ tokens to expressions
 
+    def whole_expression(self) -> Expression:
+        """Read a sum, or a comparison of two."""
+        left = self.sum()
+        sign = self.take(*COMPARISONS)
+        if sign is None:
+            return left
+        right = self.sum()
+        if self.sees(*COMPARISONS):
+            self.fail(self.now.place, "Compare two at a time, as in I((0 < x) * (x < 9))")
+        return Comparison(sign, left, right)
+
     def sum(self) -> Expression:
         """Read a sum."""
         return self._joined(lambda: self._joined(self._signed, "*", "/"), "+", "-")
@@ -172,7 +196,7 @@ class Reader:
             return Constant(value)
         if self.take("("):
             with self.parentheses(token):
-                return self.sum()
+                return self.whole_expression()
         if self.sees_call():
             found, *more = self.call()
             if more:
@@ -228,11 +252,22 @@ class Reader:
         count = len(Call(name, argument, given).parts)
         if part is not None and (part > count or name not in SEVERAL):
             raise DomainError(f"{name}(...) has {count} column{'s' * (count > 1)} here, so there is no [{part}]")
-        return [Call(name, argument, given, i) for i in ([part] if part else range(1, count + 1))]
+        first = 2 if name in LEAVES_OUT_FIRST else 1
+        return [Call(name, argument, given, i) for i in ([part] if part else range(first, count + 1))]
 
     def unknown(self, token: Token) -> NoReturn:
         """Refuse a function that is not known, or not known here."""
+        self.refuse_other_rows(token)
         self.fail(token.place, f"There is no function {token.text!r}. Known: {', '.join(FUNCTIONS)}")
+
+    def refuse_other_rows(self, token: Token) -> None:
+        """Refuse a function whose value in a row depends on other rows, with the reason."""
+        if token.text in OTHER_ROWS:
+            self.fail(
+                token.place,
+                f"{token.text!r} looks at other rows, and a row alone decides what it adds to a release: only then is "
+                "one person's part bounded. Compute such a column before, and declare it with its bounds",
+            )
 
     def _option(self, places: list[Any], named: dict[str, Any]) -> None:
         token = self.now
@@ -272,7 +307,7 @@ def expression(text: str, numbers: Mapping[str, Column], effort: Effort | None =
     reader = Reader(text, numbers, effort=effort or Effort())
     reader.read_tokens(0, len(text))
     first = reader.now
-    found = reader.sum()
+    found = reader.whole_expression()
     if reader.now.kind != "end":
         reader.fail(reader.now.place, f"Expected the end, not {reader.now.text!r}")
     reader.measure(found, first)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from discreet.data.engines.sql import float8, with_columns
 from discreet.domain import elementary
-from discreet.domain.expressions import Call, Constant, Expression, Operation, Power, Variable
+from discreet.domain.expressions import Call, Comparison, Constant, Expression, Operation, Power, Variable
 from discreet.domain.kinds.base import Column, Factor
 from discreet.errors import ParameterError
 
@@ -106,6 +106,8 @@ class DerivedNumbers:
             return Term(float8(made.value), made.value, made.value)
         if isinstance(made, Power):
             return self._power(self._expression(made.base), made.power)
+        if isinstance(made, Comparison):
+            return self._comparison(made)
         if isinstance(made, Operation):
             known = {"+": self._sum, "-": self._difference, "*": self._product, "/": self._quotient}
             return known[made.sign](self._expression(made.left), self._expression(made.right))
@@ -152,6 +154,11 @@ class DerivedNumbers:
                 f"WHEN ({small} * {float8(2.0**600)}) * {large} <= {float8(2.0**-475)} THEN 0::float8 ELSE {sql} END"
             )
         return self._keep(sql, *_corners(operator.mul, a, b), a, b)
+
+    def _comparison(self, made: Comparison) -> Term:
+        a, b = self._expression(made.left), self._expression(made.right)
+        sign = {"==": "=", "!=": "<>"}.get(made.sign, made.sign)
+        return self._keep(f"({a.sql} {sign} {b.sql})::int::float8", 0.0, 1.0, a, b)
 
     def _quotient(self, a: Term, b: Term) -> Term:
         if not _DIVISORS[0] <= b.least <= max(abs(b.low), abs(b.high)) <= _DIVISORS[1]:
