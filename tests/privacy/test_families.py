@@ -34,7 +34,7 @@ from discreet.mechanisms.output_perturbation.event import output_change, root
 from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
 from discreet.mechanisms.posterior_sampling.release import BoundedRidge
 from discreet.mechanisms.subsample_aggregate.release import _chooser, block_coefficients
-from discreet.models.base import FitSpec
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp, ops
 
 ROWS = 400

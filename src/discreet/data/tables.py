@@ -389,11 +389,21 @@ def declared_table(source: Any, domain: Any, method: str) -> tuple[InputTable, D
 
 
 def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
-    """Return the domain with a formula's columns, the outcome and the features."""
-    found, target, features = read_formula(formula, domain)
-    if target is None:
-        raise ParameterError(f"{formula}: name the outcome left of '~'.")
+    """Return the domain with a formula's columns, the outcome and the features, of a model without an exposure."""
+    found, target, features, exposure = counted_by(formula, domain)
+    if exposure is not None:
+        raise ParameterError(
+            f"{formula}: an offset is for a model of counts, DPPoissonRegression, and plans know none."
+        )
     return found, target, features
+
+
+def counted_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str], str | None]:
+    """Return the domain with a formula's columns, the outcome, the features and the exposure."""
+    found = read_formula(formula, domain)
+    if found.target is None:
+        raise ParameterError(f"{formula}: name the outcome left of '~'.")
+    return found.domain, found.target, found.features, found.exposure
 
 
 def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[str] | None) -> list[str]:

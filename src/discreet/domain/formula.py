@@ -7,6 +7,7 @@ Grammar::
     item     =  "1" | "0" | product { "*" product }
     product  =  power { ":" power }
     power    =  factor [ ("**" | "^") whole number from 1 to 9 ]
+    item     =  "offset(log(" name "))"
     factor   =  name | "." | "(" terms ")" | category | "I(" expression ")" | call
     category =  "C(" name [ "," ( "Treatment(" level ")" | "levels=[" level { "," level } "]" ) ] ")"
 
@@ -38,7 +39,7 @@ from discreet.domain.column_reader import ColumnReader
 from discreet.domain.curves import FUNCTIONS
 from discreet.domain.derived import bounded, computed, factors_of, product, shown
 from discreet.domain.domain import Domain
-from discreet.domain.expressions import COMPARISONS, Expression, Variable
+from discreet.domain.expressions import COMPARISONS, Call, Expression, Variable
 from discreet.domain.grammar import Token
 from discreet.domain.kinds.base import Column, Factor
 from discreet.domain.kinds.numeric import Numeric
@@ -64,11 +65,14 @@ class Model(NamedTuple):
         The outcome; None if nothing stands left of the ``~``.
     features : list of str
         The features, in the order of the formula.
+    exposure : str or None
+        The column x of ``offset(log(x))``, which is in the domain, too; None if there is none.
     """
 
     domain: Domain
     target: str | None
     features: list[str]
+    exposure: str | None = None
 
 
 def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
@@ -104,6 +108,8 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
     intercept = domain.intercept and parser.intercept
     if not features and not intercept:
         raise ParameterError(f"{text}: a model needs at least one feature, or an intercept.")
+    if parser.exposure is not None:
+        columns[parser.exposure] = domain.inputs[parser.exposure]
     if parser.outcome is not None:
         columns |= [parser.outcome]
     if not columns:
@@ -116,7 +122,7 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
             DiscreetWarning,
             stacklevel=2,
         )
-    return Model(chosen, parser.target, features)
+    return Model(chosen, parser.target, features, parser.exposure)
 
 
 def released(text: str, domain: Domain) -> Model:
@@ -158,6 +164,7 @@ class _Parser(ColumnReader):
     intercept: bool = True
     target: str | None = None
     outcome: tuple[str, Column] | None = None
+    exposure: str | None = None
     terms: list[_Term] = field(default_factory=list)
     products: int = 0
     made: dict[str, Expression] = field(default_factory=dict)
@@ -269,6 +276,8 @@ class _Parser(ColumnReader):
             token = self.now
             if token.kind == "number":
                 self._constant(sign, token, outermost=outermost)
+            elif token.text == "offset" and self.sees_call():
+                self._offset(sign, token, outermost=outermost)
             else:
                 self._keep(found, sign, self._crossed(), token)
             sign = self.take("+", "-")
@@ -281,6 +290,18 @@ class _Parser(ColumnReader):
             self.fail(token.place, "1 and 0 stand outside of parentheses; arithmetic stands inside I(...)")
         self.skip()
         self.intercept = (sign, token.text) == ("+", "1")
+
+    def _offset(self, sign: str, token: Token, *, outermost: bool) -> None:
+        """Read ``offset(log(x))``: x is the exposure."""
+        self.skip(2)
+        with self.parentheses(token):
+            made = self.sum()
+        named = isinstance(made, Call) and made.function == "log" and isinstance(made.argument, Variable)
+        if not named or sign == "-" or not outermost or self.exposure is not None:
+            self.fail(token.place, "An offset is + offset(log(x)), once, with a column x: how long a row was there for")
+        self.exposure = made.argument.name  # type: ignore[attr-defined]
+        if self.exposure in self._outcomes:
+            self.fail(token.place, "The outcome cannot explain itself")
 
     def _keep(self, found: dict[_Key, _Term], sign: str, terms: list[_Term], token: Token) -> None:
         for term in terms:

@@ -10,7 +10,8 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.posterior_sampling.release import StagedSubject
-from discreet.models.base import FitSpec, PrivateRegressor, ReleasesModel
+from discreet.models.base import PrivateRegressor, ReleasesModel
+from discreet.models.spec import FitSpec
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate

@@ -42,6 +42,7 @@ from discreet.ledger import blocks
 from discreet.models.counting import counted, refuse_unit
 from discreet.models.outcome import named_outcomes
 from discreet.models.pipelines import warn_of_learning_steps
+from discreet.models.spec import FitSpec
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.methods import method_of
 from discreet.released.certificate import Certificate
@@ -213,27 +214,6 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 # ---------------------------------------------------------------- private estimators
 
 
-@dataclass(frozen=True)
-class FitSpec:
-    """The outcomes, features and promise of one fit.
-
-    The columns of X may be `named`; outcomes given as `several` have a model for each; `classes` are those whose places
-    the outcome holds, where it is a number for that reason only.
-    """
-
-    targets: tuple[str, ...]
-    features: list[str]
-    promise: Guarantee
-    named: bool = True
-    several: bool = False
-    classes: tuple[Any, ...] | None = None
-
-    @property
-    def target(self) -> str:
-        """The outcome, where there is one."""
-        return self.targets[0]
-
-
 _PARAMETERS = """epsilon, delta : float
         The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given.
     domain : Domain, optional
@@ -367,10 +347,15 @@ class PrivateEstimator(Estimator, ABC):
         """
         promise = self._check()
         table, declared = declared_table(source, self.domain, "fit_formula")
-        domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
-        self._outcome_columns(domain, (target,))
+        domain, spec = self._described(formula, declared.with_intercept(self.fit_intercept), promise)
+        self._outcome_columns(domain, spec.targets)
         with blocks.asked(formula):
-            return self._fit_table(self._opened(table, domain, progress), FitSpec((target,), features, promise))
+            return self._fit_table(self._opened(table, domain, progress), spec)
+
+    def _described(self, formula: str, declared: Domain, promise: Guarantee) -> tuple[Domain, FitSpec]:
+        """Return the columns and the fit that a formula describes."""
+        domain, target, features = described_by(formula, declared)
+        return domain, FitSpec((target,), features, promise)
 
     def _fit_table(self, table: Table, spec: FitSpec) -> Self:
         with threads_for(len(table.domain.entries)):

@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.data.reading import Table
-from discreet.data.tables import InputTable, Outcomes
+from discreet.data.tables import InputTable, Outcomes, counted_by
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.families import FAMILIES, HINGE, LOGISTIC, MULTINOMIAL, POISSON, Family, Link, Loss, Outcome, SmoothHinge
 from discreet.families.coordinates import check_exposure
-from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
 from discreet.models.private_coordinates import PrivateCoordinatesModel
+from discreet.models.spec import FitSpec
 from discreet.privacy.guarantee import Guarantee
 
 
@@ -140,8 +140,8 @@ class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
     {stages}
     exposure : str, optional
         A column of the table, declared as a number above 0, that is no feature: how long, or how much, a row was there
-        for. Its logarithm is added to the predictor, so that e^coefficients are ratios of rates per unit of exposure,
-        and predictions are for one unit of it. It takes 2 % of mu^2, and stages.
+        for; a formula says ``+ offset(log(x))``. Its logarithm is added to the predictor, so that e^coefficients are
+        ratios of rates per unit of exposure, and predictions are for one unit of it. It takes 2 % of mu^2, and stages.
 
     Examples
     --------
@@ -169,14 +169,29 @@ class DPPoissonRegression(PrivateCoordinatesModel, PerturbedRegressor):
         check_exposure(self.exposure, domain)
         return table, domain, replace(asked, features=[name for name in asked.features if name != self.exposure])
 
+    def _described(self, formula: str, declared: Domain, promise: Guarantee) -> tuple[Domain, FitSpec]:
+        domain, target, features, exposure = counted_by(formula, declared)
+        if None not in (exposure, self.exposure) and exposure != self.exposure:
+            raise ParameterError(
+                f"{formula}: its offset is that of {exposure!r}, and exposure= names {self.exposure!r}. Leave one out."
+            )
+        if self.exposure is not None:
+            check_exposure(self.exposure, declared)
+            domain = domain.with_columns({**domain.columns, self.exposure: declared.columns[self.exposure]})
+            exposure = self.exposure
+        if exposure in features:
+            raise ParameterError(f"{formula}: {exposure!r} is the exposure, and no feature, too. Leave one out.")
+        check_exposure(exposure, domain)
+        return domain, FitSpec((target,), features, promise, exposure=exposure)
+
     def _fit_rows(self, table: Table, spec: FitSpec) -> Self:
         if self.exposure is not None and self.exposure not in table.domain.columns:
             raise ParameterError(f"The exposure {self.exposure!r} is not among the columns: give it in fit_source.")
-        return super()._fit_rows(table, spec)
+        return super()._fit_rows(table, replace(spec, exposure=spec.exposure or self.exposure))
 
-    def _is_staged(self, table: Table, design: tuple[str, ...], outcome: Outcome) -> bool:
-        staged = super()._is_staged(table, design, outcome)
-        if self.exposure is not None and not staged:
+    def _is_staged(self, table: Table, spec: FitSpec, design: tuple[str, ...], outcome: Outcome) -> bool:
+        staged = super()._is_staged(table, spec, design, outcome)
+        if spec.exposure is not None and not staged:
             raise ParameterError(
                 "exposure= needs stages, and these need a table that can be read again, a feature, a penalty that is "
                 "chosen for you, Gaussian noise, and rows= for replace-one neighbours. Leave out what forbids them."

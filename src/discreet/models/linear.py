@@ -21,8 +21,9 @@ from discreet.drivers.run import Run, release_moments, run
 from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.session import Session
-from discreet.models.base import FitSpec, PrivateRegressor, ReleasesMoments
+from discreet.models.base import PrivateRegressor, ReleasesMoments
 from discreet.models.size import check_size
+from discreet.models.spec import FitSpec
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee

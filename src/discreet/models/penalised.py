@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.core.old_keywords import accepts_old_keywords, old_attribute
-from discreet.models.base import Estimator, FitSpec
+from discreet.models.base import Estimator
 from discreet.models.linear import DPLinearRegression
+from discreet.models.spec import FitSpec
 from discreet.privacy.guarantee import Guarantee
 from discreet.results.models import PenalisedResults, check_options, fit_penalised, refuse_kind
 from discreet.results.private_moments import PrivateMoments

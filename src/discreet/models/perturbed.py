@@ -29,8 +29,9 @@ from discreet.families.base import Outcome, category
 from discreet.gate.session import promised
 from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
 from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
-from discreet.models.base import Classifier, FitSpec, PrivateEstimator, PrivateRegressor, ReleasesModel
+from discreet.models.base import Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
 from discreet.models.outcome import codes, declared_classes
+from discreet.models.spec import FitSpec
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate

@@ -16,8 +16,8 @@ from discreet.drivers.run import run
 from discreet.drivers.sources import StagedSource
 from discreet.errors import ParameterError
 from discreet.families import FAMILIES, Link, Outcome
-from discreet.models.base import FitSpec
 from discreet.models.perturbed import PerturbedModel
+from discreet.models.spec import FitSpec
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Recipe
 from discreet.recipes.budget import SCORING_STEPS
@@ -88,7 +88,7 @@ class PrivateCoordinatesModel(PerturbedModel):
         why = "stages='auto', 2 or 3" if self.stages == 1 else self._unfit()
         return "" if why is None else f"{_ONE_STAGE}. Stages need {why}"
 
-    def _is_staged(self, table: Table, design: tuple[str, ...], outcome: Outcome) -> bool:
+    def _is_staged(self, table: Table, spec: FitSpec, design: tuple[str, ...], outcome: Outcome) -> bool:
         """Whether the model is fitted in private coordinates; refuse where that is asked for and cannot be."""
         if self.stages == 1 or self._unfit() is not None:
             return False
@@ -114,13 +114,13 @@ class PrivateCoordinatesModel(PerturbedModel):
         shown = domain.design_names(spec.features)
         design = every_level(domain, spec.features, shown)
         outcome = self._outcome(domain, target) if spec.classes is None else Outcome(target, target, spec.classes)
-        if not self._is_staged(table, design, outcome):
+        if not self._is_staged(table, spec, design, outcome):
             refuse_robust(self.covariance)
             return super()._fit_rows(table, spec)
         table.reader.refuse_models()
         with as_progress(table.progress) as report:
             shared = replace(table, progress=_JoinedProgress(report))
-            own, session = self._model(domain, design, outcome), self._session(spec.promise)
+            own, session = self._model(domain, spec, design, outcome), self._session(spec.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
             recipe: Recipe = Glm(session.facts(domain), own, stages, self.covariance)
             if self.covariance == "auto" and self._is_wide(domain, design, outcome):
@@ -133,9 +133,9 @@ class PrivateCoordinatesModel(PerturbedModel):
         self._set(released, released.results(), spec)
         return self
 
-    def _model(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
+    def _model(self, domain: Domain, spec: FitSpec, design: tuple[str, ...], outcome: Outcome) -> Predictors:
         """Return the model that is fitted."""
-        outcomes, exposure = self.family.coordinates(domain, outcome), getattr(self, "exposure", None)
+        outcomes = self.family.coordinates(domain, outcome)
         width = getattr(self._loss(domain, outcome, 1.0), "width", None)
         link = self.several if self.several is not None and len(outcomes) > 1 else self.family.link
         if self.covariance == "robust" and FAMILIES[link].joint:
@@ -143,7 +143,7 @@ class PrivateCoordinatesModel(PerturbedModel):
                 "Standard errors of three or more classes are those that the model implies. Choose another covariance, "
                 "'auto' or 'classical', or one level against all others as the outcome."
             )
-        return Predictors(link, design, outcome.column, outcomes, exposure, width)
+        return Predictors(link, design, outcome.column, outcomes, spec.exposure, width)
 
 
 class _JoinedProgress:

@@ -14,7 +14,7 @@ from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.gradient_descent.batches_release import release_batches
 from discreet.mechanisms.gradient_descent.estimator import RADIUS, best_time, check_steps
 from discreet.mechanisms.gradient_descent.event import ACCOUNTANT, BatchesEvent, least_multiplier
-from discreet.models.base import FitSpec
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 

@@ -15,8 +15,8 @@ from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.gradient_descent.event import MAX_POINTS, GradientEvent
 from discreet.mechanisms.gradient_descent.release import release_descent
-from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 

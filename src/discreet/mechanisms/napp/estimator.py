@@ -21,8 +21,8 @@ from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, NAPPModel, NAPPOptions
 from discreet.mechanisms.napp.options import NappAugmentation, NappConstants, NappRecycling, NappShape
 from discreet.mechanisms.objective_perturbation.event import Noise
-from discreet.models.base import FitSpec as Fit
 from discreet.models.base import PrivateEstimator, ReleasesModel
+from discreet.models.spec import FitSpec as Fit
 from discreet.privacy.guarantee import Guarantee
 
 PENALTIES = {"l1": "lasso", "l2": "ridge", "elasticnet": "elasticnet", "bridge": "bridge", "scad": "scad", "l0": "l0"}

@@ -23,8 +23,8 @@ from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.output_perturbation.event import SHAPES, OutputPlan, Shape
 from discreet.mechanisms.output_perturbation.release import release_shaped
 from discreet.mechanisms.posterior_sampling.adaptive_event import eigenvalue_change
-from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 

@@ -33,8 +33,8 @@ from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptivePlan, eigenvalue_change
 from discreet.mechanisms.posterior_sampling.estimator import argmin, spread
 from discreet.mechanisms.posterior_sampling.release import Printed, StagedSubject, release_adaptive, release_printed
-from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import coefficient_bounds, gaussian_leverage_limit

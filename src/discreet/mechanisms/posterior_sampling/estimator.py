@@ -44,8 +44,8 @@ from discreet.mechanisms.posterior_sampling.release import (
     release_posterior,
     release_printed,
 )
-from discreet.models.base import FitSpec
 from discreet.models.linear import MomentsEstimator
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, leverage_limit, residual_limit

@@ -32,8 +32,8 @@ from discreet.drivers.sources import MomentsSource, SampledSource, StatisticSour
 from discreet.errors import ParameterError
 from discreet.gate.session import promised
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
-from discreet.models.base import FitSpec
 from discreet.models.linear import DPLinearRegression, MomentsRegressor
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.base import BlockEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent

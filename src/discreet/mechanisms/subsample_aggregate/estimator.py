@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
 from discreet.mechanisms.subsample_aggregate.release import release_aggregate
-from discreet.models.base import FitSpec
+from discreet.models.spec import FitSpec
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 
