@@ -340,6 +340,22 @@ def test_the_level_that_others_are_compared_with(table):
     assert again.coefficients["region[south]"] == pytest.approx(-declared["region[west]"], rel=1e-9)
 
 
+@pytest.mark.parametrize(("model", "alpha"), [("lasso", 0.001), ("ridge", 0.2), ("elastic-net", 0.001)])
+def test_a_penalty_draws_towards_the_level_that_is_asked_for(table, model, alpha):
+    """The same, in the limit of no noise, as with that level declared first."""
+    south = Domain(DOMAIN.columns | {"region": ["south", "north", "west"]})
+    options = {"alpha": alpha, "model": model}
+    one, other = (SSP(**OPTIONS | {"domain": own}, random_state=NO_NOISE) for own in (DOMAIN, south))
+    asked = one.fit_source(table, "income", ["age", "region"]).release_
+    asked = asked.fit('income ~ age + C(region, Treatment("south"))', **options)
+    declared = other.fit_source(table, "income", ["age", "region"]).release_.fit("income ~ age + region", **options)
+    assert asked.names == declared.names
+    assert asked.predicting == pytest.approx(declared.predicting, rel=1e-4, abs=1e-2)
+    plain = one.release_.fit("income ~ age + region", **options)
+    assert plain.predicting["(intercept)"] != pytest.approx(declared.predicting["(intercept)"], rel=1e-4)
+    np.testing.assert_allclose(asked.path().coef[:, 0], declared.path().coef[:, 0], rtol=1e-3, atol=1e-2)
+
+
 def test_an_outcome_can_be_a_function(table):
     model = SSP(**OPTIONS, random_state=NO_NOISE).fit_formula("log1p(income) ~ age + region", table)
     assert model.results_.target == "log1p(income)"

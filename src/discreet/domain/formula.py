@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import meant
 from discreet.domain.column_reader import ColumnReader
 from discreet.domain.curves import FUNCTIONS
@@ -43,6 +44,7 @@ from discreet.domain.expressions import COMPARISONS, Call, Expression, Variable
 from discreet.domain.grammar import Token
 from discreet.domain.kinds.base import Column, Factor
 from discreet.domain.kinds.numeric import Numeric
+from discreet.domain.levels import recoding
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE, Effort
 from discreet.domain.redundancy import redundant
 from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
@@ -140,6 +142,15 @@ def released(text: str, domain: Domain) -> Model:
         if column != domain.columns[name] and not domain.intercept:
             raise NotReleasedError(f"Without an intercept the levels of {name!r} cannot be compared with another one.")
     return model
+
+
+def recoding_of(domain: Domain, asked: Model) -> Floats | None:
+    """Return M, where (intercept, coef) against a formula's reference levels is M (intercept, coef); None if alike."""
+    names = asked.domain.design_names(asked.features)
+    if not domain.intercept or sorted(names) == sorted(domain.design_names(asked.features)):
+        return None
+    M: Floats = recoding(domain, asked.domain, asked.features).T
+    return M
 
 
 def is_formula(text: object, domain: Domain) -> bool:

@@ -77,11 +77,16 @@ def refuse_kind(method: str, penalty: Any) -> None:
         )
 
 
-def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
-    """Solve normal equations by a named model."""
+def fit_equations(
+    released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any], recoded: Floats | None = None
+) -> Results:
+    """Solve normal equations by a named model.
+
+    `recoded`: M, where (intercept, coef) against the reference levels that a formula asks for is M (intercept, coef).
+    """
     checks.choice("model", model, ("noise-aware", *L1_RATIOS, "ols"))
     if model in L1_RATIOS:
-        return fit_penalised(released, e, model, *check_options(model, options))
+        return fit_penalised(released, e, model, *check_options(model, options), recoded)
     if options:
         raise ParameterError(
             f"{' and '.join(f'{name}=' for name in sorted(options))} of a penalty, and model={model!r} has none: say "
@@ -135,10 +140,12 @@ class PenalisedResults(Results):
         return self._problem.path(self.names)
 
     def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
-        raise ParameterError(
-            f"A model of kind {self.model!r} draws the levels of a category towards the first one that is declared. "
-            'Leave out Treatment("..."), or fit another kind.'
-        )
+        if self._problem.recoded is None:
+            raise ParameterError(
+                f"A model of kind {self.model!r} draws the levels of a category towards the reference that it was "
+                "fitted with. Fit it anew with another one."
+            )
+        return super()._recoded(names, M)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -163,6 +170,18 @@ class _Problem:
     released: ReleasedMoments
     equations: NormalEquations
     l1_ratio: float
+    recoded: Floats | None = None
+
+    @cached_property
+    def declared(self) -> Floats | None:
+        """A, where theta is A times theta against the reference levels that are asked for, which are those penalised.
+
+        All levels of a category are mapped alike, so that the units of both are the same.
+        """
+        if self.recoded is None:
+            return None
+        units = user_units(self.released, self.equations).T
+        return np.asarray(np.linalg.solve(self.recoded @ units, units), dtype=np.float64)
 
     @cached_property
     def posterior(self) -> Posterior | Joint:
@@ -185,9 +204,11 @@ class _Problem:
                 penalties = penalty_grid(np.eye(2), np.ones(2), 1.0, r, 0.0, intercept=False)
             return penalties, np.tile(known.mean, (len(penalties), 1))
         (X, y), noise = (expected_rows(known), 0.0) if isinstance(known, Joint) else (made_up_rows(e), e.s_xy)
+        X = X if self.declared is None else X @ self.declared
         if penalties is None:
             penalties = penalty_grid(X, y, self.rows, inner_ratio, noise, intercept=intercept) / scale
-        return penalties, solve_path(X, y, self.rows, scale * penalties, inner_ratio, intercept=intercept)
+        thetas = solve_path(X, y, self.rows, scale * penalties, inner_ratio, intercept=intercept)
+        return penalties, thetas if self.declared is None else thetas @ self.declared.T
 
     def best(self, thetas: Floats) -> int:
         """Return the index of the chosen penalty on a path from the strongest penalty to the weakest."""
@@ -201,11 +222,17 @@ class _Problem:
         units = user_units(self.released, self.equations)
         errors = self.posterior.excess_error(thetas) / self.rows
         params = thetas @ units.T.T + units.t
+        params = params if self.recoded is None else params @ self.recoded.T
         return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors, self.best(thetas))
 
 
 def fit_penalised(
-    released: ReleasedMoments, e: NormalEquations, model: str, alpha: float | None, l1_ratio: float
+    released: ReleasedMoments,
+    e: NormalEquations,
+    model: str,
+    alpha: float | None,
+    l1_ratio: float,
+    recoded: Floats | None = None,
 ) -> PenalisedResults:
     """Fit at a given strength, or at one whose model the noise-aware posterior expects to predict well.
 
@@ -213,7 +240,7 @@ def fit_penalised(
     of (t - m)' X'X (t - m) plus a constant. Of one stage, the path's minimiser of it is taken. The path of several
     stages ends at m itself, so there it is the strongest penalty that adds next to nothing to the error of m.
     """
-    problem = _Problem(released, e, l1_ratio)
+    problem = _Problem(released, e, l1_ratio, recoded)
     penalties, thetas = problem.solve(None if alpha is None else np.array([alpha]))
     best = problem.best(thetas)
     plain = results(released, e, thetas[best], model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.core import checks
-from discreet.domain.formula import Model, is_formula
+from discreet.domain.formula import Model, is_formula, recoding_of
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
@@ -63,7 +63,8 @@ class PrivateMoments(ReleasedMoments):
         if not is_formula(target, self.domain):
             return fit_equations(self, self.equations(target, features), model, options).about(estimand)
         asked = self._asked(target, features)
-        fitted = fit_equations(self, self.equations(asked.target or "", asked.features), model, options)
+        e, recoded = self.equations(asked.target or "", asked.features), recoding_of(self.domain, asked)
+        fitted = fit_equations(self, e, model, options, recoded)
         return fitted.against(asked).about(estimand)
 
     def fit_many(

@@ -14,8 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import Document, Source, digest, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.formula import Model
-from discreet.domain.levels import recoding
+from discreet.domain.formula import Model, recoding_of
 from discreet.errors import ParameterError
 from discreet.families import Link
 from discreet.families.base import places
@@ -208,11 +207,8 @@ class Results(Fitted):
 
     def against(self, asked: Model) -> Self:
         """Return the model with coefficients against the reference levels of a formula."""
-        domain = self.certificate.domain
-        names = asked.domain.design_names(asked.features)
-        if not domain.intercept or sorted(names) == sorted([CONSTANT, *self.names]):
-            return self
-        return self._recoded(names[1:], recoding(domain, asked.domain, asked.features).T)
+        M = recoding_of(self.certificate.domain, asked)
+        return self if M is None else self._recoded(asked.domain.design_names(asked.features)[1:], M)
 
     def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
         ((_, line),), found = self.lines, self.joint
