@@ -179,3 +179,36 @@ def test_json_has_p_values_r_squared_and_units(both, tmp_path):
     assert facts["pvalues"] == ours.pvalues.to_dict()
     assert facts["rsquared"] == ours.rsquared
     assert list(facts["units"]) == list(ours.coefficients)
+
+
+def test_criteria_and_nested_models():
+    frame = people()
+    released = exact(OURS, frame), exact("income ~ age + hours", frame)
+    theirs = smf.ols(OURS, frame).fit(), smf.ols("income ~ age + hours", frame).fit()
+    for ours, expected in zip(released, theirs, strict=True):
+        close(ours.aic, expected.aic, rtol=1e-5)
+        close(ours.bic, expected.bic, rtol=1e-5)
+        close(ours.rsquared_adj, expected.rsquared_adj, rtol=1e-5)
+        close(ours.rmse, np.sqrt(expected.mse_resid), rtol=1e-5)
+        for name in ("aic", "bic", "rsquared_adj"):
+            low, high = getattr(ours, f"{name}_interval")()
+            assert low < getattr(ours, name) < high
+    with pytest.raises(ParameterError, match="of one release"):
+        released[0].compare_f_test(released[1])
+
+
+def test_a_model_within_another():
+    frame = people()
+    model = formula(OURS, PUBLIC)
+    moments = Moments.from_source(frame, model.domain)
+    public = release(moments, targets=["income"], rows=len(frame), **EXACT)
+    large, small = (public.fit(text, model="ols") for text in (OURS, "income ~ age + hours"))
+    theirs = smf.ols(OURS, frame).fit().compare_f_test(smf.ols("income ~ age + hours", frame).fit())
+    found = large.compare_f_test(small)
+    close(found.statistic, theirs[0], rtol=1e-3)
+    assert found.df[0] == theirs[2]
+    assert found == large.wald_test(["region[south]", "region[west]", "age:hours"])
+    with pytest.raises(ParameterError, match="not within this one"):
+        small.compare_f_test(large)
+    with pytest.raises(ParameterError, match="same coefficients"):
+        small.compare_f_test(small)

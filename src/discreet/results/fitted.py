@@ -22,8 +22,9 @@ from discreet.results.class_contrasts import odds_column
 from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_column, visibly_moved
 from discreet.results.combinations import Combinations, combinations
 from discreet.results.contrasts import Contrasts
+from discreet.results.criteria import Ends, Number, at, between, nested_test, of_explained, of_residuals
 from discreet.results.export import excel_file
-from discreet.results.inference import JointInference
+from discreet.results.inference import JointInference, Test
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
@@ -161,6 +162,71 @@ class Fitted(Numbers, Summarised):
             data are not used, for they are private.
         """
         return marginal_effects(self, at)
+
+    # ---------------------------------------------------------------- comparison of models
+
+    @property
+    def rsquared_adj(self) -> Number:
+        """R^2 adjusted for the number of coefficients; of cut residuals, where they are cut."""
+        return at(of_explained(self), self.rsquared)
+
+    def rsquared_adj_interval(self, level: float = 0.95) -> Ends:
+        """An interval for `rsquared_adj` of least squares of the table, privacy noise included, as `rsquared_interval`.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        return between(of_explained(self), self.rsquared_interval(level))
+
+    @property
+    def aic(self) -> Number:
+        """Akaike's criterion of a linear model with normal errors; of cut residuals, where they are cut."""
+        return at(of_residuals(self, "aic"), self.residual_sd)
+
+    def aic_interval(self, level: float = 0.95) -> Ends:
+        """An interval for `aic` of least squares of the table, privacy noise included, as `residual_sd_interval`.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        return between(of_residuals(self, "aic"), self.residual_sd_interval(level))
+
+    @property
+    def bic(self) -> Number:
+        """Schwarz's criterion of a linear model with normal errors; of cut residuals, where they are cut."""
+        return at(of_residuals(self, "bic"), self.residual_sd)
+
+    def bic_interval(self, level: float = 0.95) -> Ends:
+        """An interval for `bic` of least squares of the table, privacy noise included, as `residual_sd_interval`.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds it.
+        """
+        return between(of_residuals(self, "bic"), self.residual_sd_interval(level))
+
+    @property
+    def rmse(self) -> float | Floats | Unavailable:
+        """`residual_sd`, by another name."""
+        return self.residual_sd
+
+    def compare_f_test(self, restricted: Fitted) -> Test | Unavailable:
+        """Test whether the coefficients that a smaller model of the same release lacks are all zero.
+
+        It is `wald_test` of these coefficients, with the covariance and the noise that they have together.
+
+        Parameters
+        ----------
+        restricted : Results
+            The smaller model.
+        """
+        self._refuse_several()
+        return nested_test(self, restricted)
 
     def combinations(self, said: Any) -> Combinations | Unavailable:
         """Nonlinear combinations of coefficients, such as ratios and turning points, with intervals that hold.
