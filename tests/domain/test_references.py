@@ -99,8 +99,8 @@ def test_stages_and_saved_models(tmp_path):
 def test_what_cannot_be_rotated_is_refused():
     frame = table(500)
     recoded = 'y ~ n + C(b, Treatment("v"))'
-    with pytest.raises(ParameterError, match="towards the first"):
-        exact("y ~ n + b", frame, fit=recoded, model="lasso")
+    with pytest.raises(ParameterError, match="Fit it anew"):
+        exact("y ~ n + b", frame, fit="y ~ n + b", model="lasso").against(formula(recoded, Domain(SPECS)))
     bare = Domain(SPECS, intercept=False)
     with pytest.raises(NotReleasedError, match="Without an intercept"):
         exact("y ~ n + b", frame, bare, fit=recoded)

@@ -68,5 +68,5 @@ def test_only_a_model_of_counts_has_an_offset(people):
         DPLinearRegression(**OPTIONS).fit_formula("stay ~ age + offset(log(days))", people)
     with pytest.raises(ParameterError, match="model of counts"):
         release(people, models=["stay ~ age + offset(log(days))"], **OPTIONS)
-    with pytest.raises(ParameterError, match="plans know none"):
+    with pytest.raises(ParameterError, match="model of counts"):
         plan(DOMAIN, "falls ~ age + offset(log(days))", rows=4000, epsilon=1, methods=["DPPoissonRegression"])

@@ -33,6 +33,7 @@ from discreet.data.sources.postgres import Postgres, PostgresSource, is_address
 from discreet.data.sources.tensors import here, is_tensor
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder, clipped
+from discreet.domain.formula import Model, with_exposure
 from discreet.domain.formula import formula as read_formula
 from discreet.domain.values import predicting
 from discreet.errors import DataError, DomainError, ParameterError
@@ -389,21 +390,20 @@ def declared_table(source: Any, domain: Any, method: str) -> tuple[InputTable, D
 
 
 def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
-    """Return the domain with a formula's columns, the outcome and the features, of a model without an exposure."""
-    found, target, features, exposure = counted_by(formula, domain)
-    if exposure is not None:
-        raise ParameterError(
-            f"{formula}: an offset is for a model of counts, DPPoissonRegression, and plans know none."
-        )
-    return found, target, features
+    """Return the domain with a formula's columns, the outcome and the features."""
+    return _with_outcome(formula, read_formula(formula, domain))
 
 
 def counted_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str], str | None]:
     """Return the domain with a formula's columns, the outcome, the features and the exposure."""
-    found = read_formula(formula, domain)
+    found, exposure = with_exposure(formula, domain)
+    return *_with_outcome(formula, found), exposure
+
+
+def _with_outcome(formula: str, found: Model) -> tuple[Domain, str, list[str]]:
     if found.target is None:
         raise ParameterError(f"{formula}: name the outcome left of '~'.")
-    return found.domain, found.target, found.features, found.exposure
+    return found.domain, found.target, found.features
 
 
 def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[str] | None) -> list[str]:

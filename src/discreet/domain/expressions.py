@@ -40,7 +40,7 @@ _BITS, _KEPT, _TINY = 1024, 256, 4096
 """Fractions with more than 1024 bits are rounded outwards to 256 bits, and to multiples of 2^-4096."""
 
 _LARGEST = Fraction(2) ** 1024
-_ATOM, _POWER, _PRODUCT, _SUM, _COMPARISON = 3, 2, 1, 0, -1
+_ATOM, _POWER, _PRODUCT, _SUM, _RELATION = 3, 2, 1, 0, -1
 
 
 class Expression(ABC):
@@ -267,18 +267,18 @@ _COMPARED: dict[str, tuple[Any, Callable[[Range, Range], bool], Callable[[Range,
 }
 """Each comparison: its function, and where ranges tell that it always or never holds."""
 
-COMPARISONS = tuple(_COMPARED)
+RELATIONS = tuple(_COMPARED)
 
 
 @dataclass(frozen=True)
-class Comparison(Expression):
+class Relation(Expression):
     """1 where a comparison holds, and 0 elsewhere."""
 
     sign: str
     left: Expression
     right: Expression
     unit = None
-    rank, cost = _COMPARISON, 2
+    rank, cost = _RELATION, 2
 
     @cached_property
     def text(self) -> str:

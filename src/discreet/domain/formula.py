@@ -40,7 +40,7 @@ from discreet.domain.column_reader import ColumnReader
 from discreet.domain.curves import FUNCTIONS
 from discreet.domain.derived import bounded, computed, factors_of, product, shown
 from discreet.domain.domain import Domain
-from discreet.domain.expressions import COMPARISONS, Call, Expression, Variable
+from discreet.domain.expressions import RELATIONS, Call, Expression, Variable
 from discreet.domain.grammar import Token
 from discreet.domain.kinds.base import Column, Factor
 from discreet.domain.kinds.numeric import Numeric
@@ -67,14 +67,11 @@ class Model(NamedTuple):
         The outcome; None if nothing stands left of the ``~``.
     features : list of str
         The features, in the order of the formula.
-    exposure : str or None
-        The column x of ``offset(log(x))``, which is in the domain, too; None if there is none.
     """
 
     domain: Domain
     target: str | None
     features: list[str]
-    exposure: str | None = None
 
 
 def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
@@ -98,6 +95,14 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
     >>> model.domain.columns["age:hours"], model.domain.columns["I((age - 40)^2)"].high
     (Numeric(low=0.0, high=5400.0, unit=None, date=False), 2500.0)
     """
+    model, exposure = with_exposure(text, domain, effort)
+    if exposure is not None:
+        raise ParameterError(f"{text}: an offset is for a model of counts, DPPoissonRegression.fit_formula.")
+    return model
+
+
+def with_exposure(text: str, domain: Domain, effort: Effort | None = None) -> tuple[Model, str | None]:
+    """Read a formula, and the column x of ``offset(log(x))``, which is in the model's domain, too; None without it."""
     if not isinstance(text, str):
         raise ParameterError("A formula is text, for example 'income ~ age + sex'.")
     if not isinstance(domain, Domain):
@@ -124,7 +129,7 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
             DiscreetWarning,
             stacklevel=2,
         )
-    return Model(chosen, parser.target, features, parser.exposure)
+    return Model(chosen, parser.target, features), parser.exposure
 
 
 def released(text: str, domain: Domain) -> Model:
@@ -189,7 +194,7 @@ class _Parser(ColumnReader):
         self.tokens.clear()
         self.read_tokens(place + 1, len(self.text))
         self.terms = self._terms(outermost=True)
-        if self.sees(*COMPARISONS):
+        if self.sees(*RELATIONS):
             self.fail(self.now.place, "A comparison stands inside I(...), as in I(age > 12)")
         if self.now.kind != "end":
             self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")

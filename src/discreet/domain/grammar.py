@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from discreet.domain.curves import ALIASES, FUNCTIONS, LEAVES_OUT_FIRST, SEVERAL, options
 from discreet.domain.expressions import (
-    COMPARISONS,
+    RELATIONS,
     Call,
-    Comparison,
     Constant,
     Expression,
     Operation,
     Power,
+    Relation,
     Variable,
 )
 from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, Effort
@@ -152,13 +152,13 @@ class Reader:
     def whole_expression(self) -> Expression:
         """Read a sum, or a comparison of two."""
         left = self.sum()
-        sign = self.take(*COMPARISONS)
+        sign = self.take(*RELATIONS)
         if sign is None:
             return left
         right = self.sum()
-        if self.sees(*COMPARISONS):
+        if self.sees(*RELATIONS):
             self.fail(self.now.place, "Compare two at a time, as in I((0 < x) * (x < 9))")
-        return Comparison(sign, left, right)
+        return Relation(sign, left, right)
 
     def sum(self) -> Expression:
         """Read a sum."""

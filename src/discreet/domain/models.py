@@ -43,8 +43,6 @@ def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list
 
 def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | None]:
     """Return the domain of the columns that models use together, and their outcomes, as `of_models` has them."""
-    if any(model.exposure is not None for model in found):
-        raise ParameterError("An offset is for a model of counts, fitted by itself: DPPoissonRegression.")
     if len({model.domain.intercept for model in found}) > 1:
         raise ParameterError("All models of a release have an intercept, or none has: write - 1 in all, or in none.")
     explaining = _together(found, lambda model: model.features)

@@ -131,7 +131,7 @@ class Certificate(FileRecord):
 
     @property
     def _price(self) -> str:
-        """What a search for bounds cost, in words; "" for the whole promise."""
+        """The cost of a search for bounds, in words; "" for the whole promise."""
         spent = [(any(isinstance(b.kind, SearchCounts) for b in e.statistics), e.mu * e.mu) for e in self.events]
         whole = sum(own for _, own in spent)
         share = sum(own for searched, own in spent if searched) / whole if 0 < whole < math.inf else 0.0

@@ -21,7 +21,7 @@ from scipy import optimize
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
-from discreet.results.expressions import Expression, Value, expressions
+from discreet.results.expressions import CoefficientExpression, Value, expressions
 from discreet.results.inference import JointInference
 from discreet.results.series import ends, series
 from discreet.results.summary import Summarised, Summary, number
@@ -48,7 +48,7 @@ class Combination:
 
     Parameters
     ----------
-    expression : Expression
+    expression : CoefficientExpression
         What is computed of the coefficients.
     b : array
         The coefficients.
@@ -56,7 +56,7 @@ class Combination:
         The inference on them, in the same order.
     """
 
-    expression: Expression
+    expression: CoefficientExpression
     b: Floats
     law: JointInference
 

@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Reader(ABC, Generic[T]):
+class CoefficientReader(ABC, Generic[T]):
     """Parser of a text about coefficients; T is what a sum is read as."""
 
     text: str
@@ -169,7 +169,7 @@ class Reader(ABC, Generic[T]):
         return found
 
 
-class _Statements(Reader[Floats]):
+class _Statements(CoefficientReader[Floats]):
     """Parser of statements; a sum is a vector of weights, with the constant last."""
 
     def _named(self, place: int) -> Floats:

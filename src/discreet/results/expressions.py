@@ -23,14 +23,14 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.results.constraints import Reader
+from discreet.results.constraints import CoefficientReader
 
 Value = tuple[float, Floats]
 """A number and its gradient in the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
-class Expression:
+class CoefficientExpression:
     """A function of the coefficients b.
 
     Parameters
@@ -51,26 +51,28 @@ class Expression:
     ratio: tuple[Floats, Floats] | None = None
 
 
-def _weighted(row: Floats) -> Expression:
+def _weighted(row: Floats) -> CoefficientExpression:
     """A weighted sum, from its weights and its constant."""
     row = row + 0.0
-    return Expression(
+    return CoefficientExpression(
         lambda b: (float(row[:-1] @ b + row[-1]), row[:-1].copy()), np.flatnonzero(row[:-1]).tolist(), linear=row
     )
 
 
-def _quotient(above: Floats, below: Floats) -> Expression:
+def _quotient(above: Floats, below: Floats) -> CoefficientExpression:
     """A ratio of weighted sums."""
     above, below = above + 0.0, below + 0.0
     found = _divided(_weighted(above), _weighted(below))
-    return Expression(found.at, found.used, ratio=(above, below))
+    return CoefficientExpression(found.at, found.used, ratio=(above, below))
 
 
-def _joined(a: Expression, b: Expression, at: Callable[[Value, Value], Value]) -> Expression:
-    return Expression(lambda x: at(a.at(x), b.at(x)), sorted({*a.used, *b.used}))
+def _joined(
+    a: CoefficientExpression, b: CoefficientExpression, at: Callable[[Value, Value], Value]
+) -> CoefficientExpression:
+    return CoefficientExpression(lambda x: at(a.at(x), b.at(x)), sorted({*a.used, *b.used}))
 
 
-def _divided(a: Expression, b: Expression) -> Expression:
+def _divided(a: CoefficientExpression, b: CoefficientExpression) -> CoefficientExpression:
     def at(one: Value, other: Value) -> Value:
         with np.errstate(all="ignore"):
             value = float(np.divide(one[0], other[0]))
@@ -79,12 +81,12 @@ def _divided(a: Expression, b: Expression) -> Expression:
     return _joined(a, b, at)
 
 
-def _constant(own: Expression) -> float | None:
+def _constant(own: CoefficientExpression) -> float | None:
     """The number that an expression is, if it has no coefficient."""
     return None if own.linear is None or own.used else float(own.linear[-1])
 
 
-def _plus(a: Expression, b: Expression, sign: float) -> Expression:
+def _plus(a: CoefficientExpression, b: CoefficientExpression, sign: float) -> CoefficientExpression:
     if a.linear is not None and b.linear is not None:
         return _weighted(a.linear + sign * b.linear)
     for one, other, own, another in ((a, b, 1.0, sign), (b, a, sign, 1.0)):
@@ -95,7 +97,7 @@ def _plus(a: Expression, b: Expression, sign: float) -> Expression:
     return _joined(a, b, lambda one, other: (one[0] + sign * other[0], one[1] + sign * other[1]))
 
 
-def _times(a: Expression, b: Expression) -> Expression:
+def _times(a: CoefficientExpression, b: CoefficientExpression) -> CoefficientExpression:
     for one, other in ((a, b), (b, a)):
         number = _constant(one)
         if number is not None and other.linear is not None:
@@ -105,7 +107,7 @@ def _times(a: Expression, b: Expression) -> Expression:
     return _joined(a, b, lambda one, other: (one[0] * other[0], one[0] * other[1] + other[0] * one[1]))
 
 
-def _over(a: Expression, b: Expression) -> Expression:
+def _over(a: CoefficientExpression, b: CoefficientExpression) -> CoefficientExpression:
     number = _constant(b)
     if number:
         return _times(a, _weighted(b.linear * 0 + np.eye(len(b.linear))[-1] / number))  # type: ignore[arg-type,operator]
@@ -114,7 +116,7 @@ def _over(a: Expression, b: Expression) -> Expression:
     return _divided(a, b)
 
 
-def _of(inner: Expression, f: Callable[[float], tuple[float, float]]) -> Expression:
+def _of(inner: CoefficientExpression, f: Callable[[float], tuple[float, float]]) -> CoefficientExpression:
     """A function, from its value and its slope at a number."""
 
     def at(x: Floats) -> Value:
@@ -123,7 +125,7 @@ def _of(inner: Expression, f: Callable[[float], tuple[float, float]]) -> Express
             found, slope = f(value)
         return float(found), float(slope) * gradient
 
-    return Expression(at, inner.used)
+    return CoefficientExpression(at, inner.used)
 
 
 _FUNCTIONS: dict[str, Callable[[float], tuple[float, float]]] = {
@@ -133,10 +135,10 @@ _FUNCTIONS: dict[str, Callable[[float], tuple[float, float]]] = {
 }
 
 
-class _Expressions(Reader[Expression]):
+class _Expressions(CoefficientReader[CoefficientExpression]):
     """Parser of one expression."""
 
-    def read(self) -> Expression:
+    def read(self) -> CoefficientExpression:
         found = self._sum()
         if self.place < len(self.text):
             self._fail(self.place, "Expected '+', '-', '*', '/' or '^'")
@@ -144,25 +146,25 @@ class _Expressions(Reader[Expression]):
             self._fail(0, "This says nothing of a coefficient")
         return found
 
-    def _named(self, place: int) -> Expression:
+    def _named(self, place: int) -> CoefficientExpression:
         return _weighted(np.eye(len(self.names) + 1)[place])
 
-    def _numeral(self, value: float) -> Expression:
+    def _numeral(self, value: float) -> CoefficientExpression:
         return _weighted(value * np.eye(len(self.names) + 1)[-1])
 
-    def _sum(self) -> Expression:
+    def _sum(self) -> CoefficientExpression:
         total = self._product()
         while sign := self._take("+", "-"):
             total = _plus(total, self._product(), 1.0 if sign == "+" else -1.0)
         return total
 
-    def _product(self) -> Expression:
+    def _product(self) -> CoefficientExpression:
         result = self._signed()
         while sign := self._take("*", "/"):
             result = _times(result, self._signed()) if sign == "*" else _over(result, self._signed())
         return result
 
-    def _signed(self) -> Expression:
+    def _signed(self) -> CoefficientExpression:
         self._skip()
         sign = 1.0
         while taken := self._take("-", "+"):
@@ -170,7 +172,7 @@ class _Expressions(Reader[Expression]):
         found = self._power()
         return found if sign > 0 else _times(self._numeral(-1.0), found)
 
-    def _power(self) -> Expression:
+    def _power(self) -> CoefficientExpression:
         base = self._atom()
         if not self._take_power():
             return base
@@ -192,7 +194,7 @@ class _Expressions(Reader[Expression]):
         self._skip()
         return None if self.text.startswith("**", self.place) else super()._take(*signs)
 
-    def _atom(self) -> Expression:
+    def _atom(self) -> CoefficientExpression:
         start = self.place
         for name, function in _FUNCTIONS.items():
             if self.text.startswith(f"{name}(", start) and not self._is_name():
@@ -201,7 +203,7 @@ class _Expressions(Reader[Expression]):
         return super()._atom()
 
 
-def expressions(said: Any, names: Sequence[str]) -> dict[str, Expression]:
+def expressions(said: Any, names: Sequence[str]) -> dict[str, CoefficientExpression]:
     """Read expressions of coefficients, by their names: the texts, or those of a mapping.
 
     Examples

@@ -138,6 +138,7 @@ NOT_MADE = {
 
 DERIVED = [
     "log(x)", "log1p(y)", "sqrt(y)", "exp(x)", "I(x / 1000)", "I((x - 0.3)^3)", "x:y", "I(x * y / (1 + y))", "y^2",
+    "I(x > 0.7)", "I((y <= x) * x + (y != 1))",
     "log(x + sqrt(y))", "I(1 / x)", "exp(y - 1)", "I(2 * tiny * tiny)", "I(tiny / 3)", "exp(tiny)", "log1p(tiny)",
 ]  # fmt: skip
 

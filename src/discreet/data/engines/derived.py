@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from discreet.data.engines.sql import float8, with_columns
 from discreet.domain import elementary
-from discreet.domain.expressions import Call, Comparison, Constant, Expression, Operation, Power, Variable
+from discreet.domain.expressions import Call, Constant, Expression, Operation, Power, Relation, Variable
 from discreet.domain.kinds.base import Column, Factor
 from discreet.errors import ParameterError
 
@@ -106,8 +106,8 @@ class DerivedNumbers:
             return Term(float8(made.value), made.value, made.value)
         if isinstance(made, Power):
             return self._power(self._expression(made.base), made.power)
-        if isinstance(made, Comparison):
-            return self._comparison(made)
+        if isinstance(made, Relation):
+            return self._relation(made)
         if isinstance(made, Operation):
             known = {"+": self._sum, "-": self._difference, "*": self._product, "/": self._quotient}
             return known[made.sign](self._expression(made.left), self._expression(made.right))
@@ -155,7 +155,7 @@ class DerivedNumbers:
             )
         return self._keep(sql, *_corners(operator.mul, a, b), a, b)
 
-    def _comparison(self, made: Comparison) -> Term:
+    def _relation(self, made: Relation) -> Term:
         a, b = self._expression(made.left), self._expression(made.right)
         sign = {"==": "=", "!=": "<>"}.get(made.sign, made.sign)
         return self._keep(f"({a.sql} {sign} {b.sql})::int::float8", 0.0, 1.0, a, b)
