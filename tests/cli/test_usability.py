@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,16 @@ def test_schema_init_knows_nothing_but_names_and_types(run, tmp_path):
         assert run("schema", "init", "t.parquet", "--out", f"{seed}.toml").code == 0
         forms.append((tmp_path / f"{seed}.toml").read_text())
     assert forms[0] == forms[1]
+
+
+def test_schema_init_writes_the_separator_of_the_first_line(run, tmp_path):
+    (tmp_path / "t.csv").write_text("age;income\n1;2,5\n")
+    assert run("schema", "init", "t.csv", "--out", "form.toml").code == 0
+    form = (tmp_path / "form.toml").read_text()
+    assert tomllib.loads(form)["file"] == {"sep": ";"}
+    assert "decimal comma" in form
+    assert run("schema", "init", "t.csv", "--decimal", ",", "--out", "other.toml").code == 0
+    assert tomllib.loads((tmp_path / "other.toml").read_text())["file"] == {"sep": ";", "decimal": ","}
 
 
 # -------------------------------------------------------------------- no words about data

@@ -48,6 +48,8 @@ _HEAD = """\
 [columns]
 """
 
+_DECIMAL = '# Where semicolons separate values, numbers often have a decimal comma: then add decimal = ",".\n'
+
 KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file", *FACTS}
 """The keys of a schema."""
 
@@ -79,7 +81,8 @@ def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None 
     head, told = _HEAD, {} if written is None else written.to_dict()
     if told:
         head = "\n".join(line for line in head.split("\n") if not line.startswith("# file ="))
-        head = head.replace("\n[columns]", f"file = {_inline(told)}\n\n[columns]")
+        mark = _DECIMAL if told.get("sep") == ";" and "decimal" not in told else ""
+        head = head.replace("\n[columns]", f"{mark}file = {_inline(told)}\n\n[columns]")
     return head + "".join(f"{_key(name)} = {KINDS[kind]}\n" for name, kind in columns)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import itertools
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -88,6 +89,13 @@ def column_kinds(path: str | Path, written: FileFormat | None = None) -> list[tu
         return [(field.name, kind(field.type)) for field in open_parquet(file).schema_arrow]
     names = header(file, written).names if reader is CsvSource else excel_header(file, written)
     return [(name.strip(), "any") for name in names if name.strip()]
+
+
+def by_first_line(path: str | Path, written: FileFormat) -> FileFormat:
+    """Return the format with the separator of a file's first line, where it is not a comma."""
+    file = data_files(path)[0]
+    found = header(file, written).delimiter if _kind(file) is CsvSource else ","
+    return written if found == "," else replace(written, sep=found)
 
 
 def _ending(file: Path) -> str | None:
