@@ -11,10 +11,13 @@ from discreet import (
     DPElasticNet,
     DPLasso,
     DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
     DPPoissonRegression,
     DPRidge,
     check,
     formula,
+    plan,
     release,
 )
 from discreet.core.placeholders import Unavailable
@@ -294,3 +297,36 @@ def test_a_stream_and_a_ball_of_outcomes_have_one_stage():
     ball = Domain({"age": (18, 90), "debt": (0, 50)}, data_norm=50.0, norm_columns=["debt"])
     with pytest.raises(ParameterError, match="outcomes that are none of the norm_columns"):
         DPLinearRegression(**PROMISE, domain=ball, stages=2).fit_source(FRAME, "debt", ["age"])
+
+
+@pytest.mark.parametrize("model", [DPLogisticRegression, DPLinearSVC])
+@pytest.mark.parametrize("stages", ["auto", 1])
+def test_a_comparison_is_a_yes_or_no_of_a_classifier(model, stages, tmp_path):
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0, 1, (5000, 2))
+    visits = np.minimum(rng.poisson(np.exp(0.3 + x[:, 0])), 20)
+    table = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "visits": visits.astype(float), "many": visits > 1})
+    domain = Domain({"a": (0, 1), "b": (0, 1), "visits": (0, 20), "many": bool})
+    options = {"epsilon": 1, "delta": 1e-6, "domain": domain, "stages": stages, "random_state": 3}
+    made = model(**options).fit_formula("I(visits > 1) ~ a + b", table)
+    same = model(**options).fit_formula("many ~ a + b", table)
+    np.testing.assert_allclose(made.coef_, same.coef_, atol=1e-3)
+    assert made.classes_.tolist() == [False, True]
+    assert made.score(table, visits > 1) == same.score(table, table["many"])
+    made.results_.save(tmp_path / "made.json", simulation=True)
+    loaded = discreet.load(tmp_path / "made.json")
+    assert loaded.predict(table[:9]).tolist() == made.predict(table[:9]).tolist()
+    findings = discreet.check(tmp_path / "made.json").findings
+    assert [own.what for own in findings if not own.ok] == ["status is 'simulation'"]
+    planned = plan(domain, "I(visits > 1) ~ a + b", rows=5000, epsilon=1, delta=1e-6, methods=[model.__name__], draws=2)
+    assert "I(visits > 1)" in str(planned)
+
+
+@pytest.mark.parametrize("outcome", ["I(visits > 1):a", "I(visits - 1)", "I(visits > 1)^2"])
+def test_other_made_numbers_are_no_classes(outcome):
+    domain, table = (
+        Domain(dict.fromkeys(("a", "b", "visits"), (0, 9))),
+        pd.DataFrame({"a": [0.5], "b": [1.0], "visits": [3.0]}),
+    )
+    with pytest.raises(ParameterError, match="classifier needs classes"):
+        DPLogisticRegression(epsilon=1, delta=1e-6, domain=domain).fit_formula(f"{outcome} ~ b", table)

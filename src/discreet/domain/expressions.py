@@ -52,6 +52,9 @@ class Expression(ABC):
     cost = 0
     """The cost of the operator in one evaluation of `range`: 1 for a sum."""
 
+    truth = False
+    """Whether it is a comparison, which is 1 or 0."""
+
     @property
     @abstractmethod
     def text(self) -> str:
@@ -279,6 +282,7 @@ class Relation(Expression):
     right: Expression
     unit = None
     rank, cost = _RELATION, 2
+    truth = True
 
     @cached_property
     def text(self) -> str:

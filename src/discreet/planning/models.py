@@ -17,7 +17,7 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix, feature_names
-from discreet.domain import Domain, Numeric
+from discreet.domain import Categorical, Domain, Numeric
 from discreet.domain.unit import Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.mechanisms.registry import find
@@ -224,6 +224,8 @@ def plan_model(
     refuse_unit(model(), domain)
     if target in domain.columns:
         domain = domain.select([*feature_names(domain, [target], features), target])
+        if model.family.classes and domain.columns[target].compares:
+            domain = domain.with_column(target, Categorical((False, True)))
     unit, asked = domain.unit, domain.of_rows()
     domain, guesses = with_ranges(asked, about)
     column, guesses = domain.columns.get(target), dict(guesses or {})

@@ -167,6 +167,11 @@ class Column(Readable):
     def coordinate_unit(self) -> str | None:
         """The unit of a coordinate: that of a number, or of the number that a category multiplies."""
 
+    @property
+    def compares(self) -> bool:
+        """Whether it is derived by a comparison, and may be 0 and 1."""
+        return self.bounds == (0.0, 1.0) and [(own.truth, own.power) for own in self.factors] == [(True, 1)]
+
     # ---------------------------------------------------------------- values
 
     @abstractmethod
@@ -210,11 +215,13 @@ class Column(Readable):
         return self.bounds
 
     def as_classes(self, name: str) -> tuple[Level, ...]:
-        """The classes of an outcome of a classifier; refuses columns without levels."""
+        """The classes of an outcome of a classifier; refuses columns without levels that are no comparison."""
+        if self.compares:
+            return (False, True)
         if self.bounds is not None:
             raise ParameterError(
                 f"Column {name!r} is declared as a number, and a classifier needs classes: declare its levels, "
-                "for example [0, 1], or bool."
+                "for example [0, 1], or bool, or compare it in a formula: 'I(income > 50000) ~ age'."
             )
         return self.levels
 
@@ -270,6 +277,11 @@ class Factor:
     def inputs(self) -> dict[str, Column]:
         """The declared columns that it is made of."""
         return {self.column: self.spec} if self.expression is None else self.expression.columns
+
+    @property
+    def truth(self) -> bool:
+        """Whether it is a comparison, which is 1 or 0."""
+        return self.expression is not None and self.expression.truth
 
     @property
     def unit(self) -> str | None:
