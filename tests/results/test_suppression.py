@@ -11,6 +11,7 @@ from scipy import stats
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, DPPoissonRegression, Results, compare
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
+from discreet.privacy.guarantee import Guarantee
 from discreet.results.boundary_warnings import is_piled
 from discreet.results.comparison import Comparison
 from discreet.results.inference import JointInference
@@ -28,6 +29,7 @@ def people(n=20_000, seed=0):
     return frame
 
 
+PROMISE = Guarantee(3.0, 1e-6, "add-remove", "verified")
 BOUNDS = {"age": (18, 65), "school": (0, 20), "member": (0, 1), "wage": (0, 100)}
 
 
@@ -311,7 +313,7 @@ def test_a_number_is_not_blamed_where_noise_hides_its_mean(centre, blamed):
     """The variance is S_11/n - centre^2: with all of the noise in the number of rows, a mean of 0 is no doubt."""
     S = 2000 * np.array([[1.0, centre], [centre, 1e-3]])
     e, noise = equations(S, np.array([2000.0, 0.5])), np.array([0.1, 0.9])
-    said = culprits(PEOPLE, e, np.eye(2), 1e-3 * np.eye(2), np.eye(2), noise, 0.35)
+    said = culprits(PEOPLE, PROMISE, e, np.eye(2), 1e-3 * np.eye(2), np.eye(2), noise, 0.35)
     assert not said[0]
     assert ("age varies too little" in said[1]) == blamed
     assert ("too few rows for 2 coefficients" in said[1]) != blamed
@@ -323,6 +325,8 @@ def test_the_number_of_rows_that_would_do_is_about_right():
     factor = float(re.search(r"About ([\d.]+) times", said)[1])
     assert 1 < factor < 20
     assert not reason("number", ["sex", "age"], int(500 * 1.5 * factor), 0.2)
+    epsilon = float(re.search(r"about epsilon = ([\d.]+);", said)[1])
+    assert not reason("number", ["sex", "age"], 500, 1.5 * epsilon)
 
 
 def test_estimates_without_an_interval_are_those_that_predict(spoiled):
@@ -335,3 +339,12 @@ def test_estimates_without_an_interval_are_those_that_predict(spoiled):
     assert spoiled.t_test("school = 0").effect.iloc[0] == pytest.approx(spoiled.params["school"], rel=1e-12)
     effects = spoiled.effects().effect
     assert effects["still, 0 to 1000"] == pytest.approx(1000 * spoiled.params["still"], rel=1e-12)
+
+
+def test_a_model_without_standard_errors_names_the_epsilon_that_would_do():
+    said = reason("count", ["sex", "age", "region", "group"], 1000, 0.3)
+    assert "released without standard errors" in said
+    epsilon = float(re.search(r"about epsilon = ([\d.]+);", said)[1])
+    assert "released without standard errors" not in reason(
+        "count", ["sex", "age", "region", "group"], 1000, 1.2 * epsilon
+    )

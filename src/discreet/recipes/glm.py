@@ -55,8 +55,8 @@ MOST_STAGES = 3
 _RAREST = 0.01
 """The smallest share of a class that is assumed before the first step."""
 
-_FEW = 6.0
-"""Below this value of n mu/q^1.5 no standard error is likely, and all goes to the steps."""
+LIKELY = 6.0
+"""From this value of n mu/q^1.5 on standard errors are likely; below, all goes to the steps."""
 
 _DOUBT = 0.1
 """The prior variance of the constant, besides that of the noise in the share of a class."""
@@ -286,7 +286,7 @@ class Glm(StagedRecipe):
 
     def _last(self, n: float) -> float:
         """Return the share of the last stage: none where no standard error is likely, unless they are asked for."""
-        likely = self.errors if self.errors is not None else n * self._mu >= _FEW * self._size**1.5
+        likely = self.errors if self.errors is not None else n * self._mu >= LIKELY * self._size**1.5
         return self._rules.last[self.model.link] if self._sure and (likely or self.covariance != "auto") else 0.0
 
     def _raised(self, n_mu: float) -> dict[str, float]:

@@ -11,6 +11,8 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain.levels import model_design
 from discreet.families import NORMAL
 from discreet.families.coordinates import ModelCoordinates
+from discreet.privacy import gdp
+from discreet.recipes.glm import LIKELY
 from discreet.recipes.glm_geometry import WIDEST, is_wide
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
@@ -24,7 +26,7 @@ from discreet.released.working import (
 )
 from discreet.results.estimands import resolved
 from discreet.results.inference import CLUSTERED, JointInference, inferred
-from discreet.results.suppression import class_culprits
+from discreet.results.suppression import class_culprits, what_would_do
 from discreet.solve.debiased import Debiased, debiased, noise_along, positive, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.statistics.pair_information import PairInformation
@@ -99,7 +101,8 @@ def _infer_classes(released: ReleasedMoments) -> JointInference | Unavailable:
     K = through_noise(fit.W, fit.G_all, fit.L)
     noise = noise_along(own @ fit.G_all, own, K)
     most = JointInference.largest_noise
-    told = class_culprits(released.domain, e, C.shape[1], fit.G_all, K, own, noise, most)
+    promise = released.certificate.guarantee
+    told = class_culprits(released.domain, promise, e, C.shape[1], fit.G_all, K, own, noise, most)
     if (noise > most).all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
     assert e.offset is not None
@@ -131,10 +134,14 @@ def _without_errors(released: ReleasedMoments) -> Unavailable:
     if not family.staged or wide or (family.joint and clustered):
         return _STAGED_WITHOUT_ERRORS
     asked = "classical," if family.joint else "classical or robust,"
+    promise, rows = released.certificate.guarantee, released.rows_and_noise()[0]
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / released.domain.unit.most
+    factor = LIKELY * (each * len(own.design)) ** 1.5 / (rows * mu)
     return Unavailable(
         "not released",
         f"There are too few rows for {q} coefficients at this epsilon, so that the model was released without standard "
-        f"errors. More rows, a larger epsilon or fewer columns help. covariance, {asked} asks for them in any case.",
+        f"errors. {what_would_do(promise, max(factor, 1.1))}; fewer columns help, too. covariance, {asked} asks for "
+        "them in any case.",
     )
 
 

@@ -395,7 +395,7 @@ def inferred(
     own = units.after(e.rotation)
     K, most = through_noise(fit.W, fit.G_all, fit.L), JointInference.largest_noise
     noise = noise_along(own.T @ fit.G_all, own.T, K)
-    told = culprits(released.domain, e, fit.G_all, K, own.T, noise, most)
+    told = culprits(released.domain, released.certificate.guarantee, e, fit.G_all, K, own.T, noise, most)
     if (noise > most).all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
     found = JointInference(

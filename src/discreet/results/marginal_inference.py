@@ -136,7 +136,8 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInferen
     T = units @ C
     K, through, most = T @ A.G, through_noise(A.W, A.G, A.L), MarginalInference.largest_noise
     noise = noise_along(K, T, through)
-    told = culprits(released.domain, plain, A.G, through, T, noise, most) if (noise > most).any() else ()
+    promise = released.certificate.guarantee
+    told = culprits(released.domain, promise, plain, A.G, through, T, noise, most) if (noise > most).any() else ()
     if (noise > most).all():
         return Unavailable("not available", " ".join((*dict.fromkeys(told), _OF_MANY)))
     theta, sigma2 = coefficients(e, A)

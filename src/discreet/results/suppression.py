@@ -16,6 +16,8 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT, Domain
+from discreet.privacy import gdp
+from discreet.privacy.guarantee import Guarantee
 from discreet.released.units import column_of
 from discreet.solve.equations import NormalEquations, fitted
 
@@ -180,19 +182,35 @@ class _ClassCase(_Case):
 
 
 def culprits(
-    domain: Domain, e: NormalEquations, G: Floats, K: Floats, T: Floats, noise: Floats, most: float
+    domain: Domain,
+    promise: Guarantee,
+    e: NormalEquations,
+    G: Floats,
+    K: Floats,
+    T: Floats,
+    noise: Floats,
+    most: float,
 ) -> tuple[str, ...]:
     """Return the reason for each coefficient that is withheld, "" for the others.
 
+    `promise`: that of the release, whose larger budget may be named.
     `G`, `K`: the inverse of X'X of the `rotated` equations, debiased, and what noise adds to that of X'X, E[N1 G N1].
     `T`: the map from their coefficients to those of the user.
     `noise`, `most`: the noise behind each of these, and the largest with which intervals are given.
     """
-    return _filled(_reasons(_Case(domain, e, G, K, T, noise, most)), e.d, noise, most)
+    return _filled(_reasons(_Case(domain, e, G, K, T, noise, most)), promise, e.d, noise, most)
 
 
 def class_culprits(
-    domain: Domain, e: NormalEquations, each: int, G: Floats, K: Floats, T: Floats, noise: Floats, most: float
+    domain: Domain,
+    promise: Guarantee,
+    e: NormalEquations,
+    each: int,
+    G: Floats,
+    K: Floats,
+    T: Floats,
+    noise: Floats,
+    most: float,
 ) -> tuple[str, ...]:
     """Return the same for a model of several classes, with `each` coordinates of a regressor behind each other in `e`.
 
@@ -204,7 +222,7 @@ def class_culprits(
     S = np.einsum("ikjk->ij", e.S.reshape(len(names), each, len(names), each))
     for own in (slice(at, at + size) for at in range(0, len(T), size)):
         told += _reasons(_ClassCase(domain, replace(e, names=names, S=S), G, K, T[own], noise[own], most, e, each))
-    return _filled(told, e.d, noise, most)
+    return _filled(told, promise, e.d, noise, most)
 
 
 def _reasons(case: _Case) -> list[str]:
@@ -216,23 +234,37 @@ def _reasons(case: _Case) -> list[str]:
     return texts
 
 
-def _filled(texts: list[str], count: int, noise: Floats, most: float) -> tuple[str, ...]:
+def _filled(texts: list[str], promise: Guarantee, count: int, noise: Floats, most: float) -> tuple[str, ...]:
     """Return the reasons, with "too few rows" where a coefficient is withheld and has none."""
     scarce = [int(i) for i in np.flatnonzero(noise > most) if not texts[i]]
-    why = too_few(count, float(noise[scarce].max()), most) if scarce else ""
+    why = too_few(promise, count, float(noise[scarce].max()), most) if scarce else ""
     return tuple(why if i in scarce else text for i, text in enumerate(texts))
 
 
-def too_few(count: int, noise: float, most: float) -> str:
+def too_few(promise: Guarantee, count: int, noise: float, most: float) -> str:
     """Say how many times as many rows are needed: the noise of X'X relative to its variation falls with n mu."""
     ratio = noise**2 / max(1 - noise**2, 1e-12) * (1 - most**2) / most**2
-    factor = max(math.sqrt(ratio), 1.1)
-    times = f"about {factor:.2g}" if factor <= _MOST_ROWS else "many"
     them = "a coefficient" if count == 1 else f"{count} coefficients"
     return (
-        f"There are too few rows for {them} at this epsilon: noise hides how the columns vary. {times.capitalize()} "
-        "times as many rows would do, or a larger epsilon; fewer columns help, too."
+        f"There are too few rows for {them} at this epsilon: noise hides how the columns vary. "
+        f"{what_would_do(promise, max(math.sqrt(ratio), 1.1))}; fewer columns help, too."
     )
+
+
+def what_would_do(promise: Guarantee, factor: float) -> str:
+    """Say which rows or which epsilon make n mu so many times as large.
+
+    Examples
+    --------
+    >>> what_would_do(Guarantee(1.0, 1e-6, "add-remove", "verified"), 2.0)
+    'About 2 times as many rows would do, or about epsilon = 2.2'
+    """
+    times = f"about {factor:.2g}" if factor <= _MOST_ROWS else "many"
+    larger = "a larger epsilon"
+    if factor <= _MOST_ROWS and promise.delta > 0:
+        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) * factor
+        larger = f"about epsilon = {gdp.epsilon(mu=mu, delta=promise.delta):.2g}"
+    return f"{times.capitalize()} times as many rows would do, or {larger}"
 
 
 def _told(case: _Case, at: Sequence[int]) -> str:
