@@ -197,7 +197,7 @@ def check_rows(source: Any, domain: Domain) -> RowFit:
     reader = open_source(source, domain.with_missing("drop"))
     if not isinstance(reader, ArrowSource):
         raise DataError("Rows are checked one by one in files, frames and Arrow tables; save these rows to a file.")
-    seen = _Seen(domain)
+    seen = _RowTotals(domain)
     with contextlib.closing(reader):
         for batch in _batches(reader):
             seen.add(batch)
@@ -209,7 +209,7 @@ def _batches(reader: ArrowSource) -> Iterator[pa.RecordBatch]:
     return itertools.chain.from_iterable(reader.parts(_ROWS))
 
 
-class _Seen:
+class _RowTotals:
     """Counts over the batches that were read."""
 
     def __init__(self, domain: Domain) -> None:

@@ -223,9 +223,7 @@ def plan_model(
     """
     refuse_unit(model(), domain)
     if target in domain.columns:
-        domain = domain.select([*feature_names(domain, [target], features), target])
-        if model.family.classes and domain.columns[target].compares:
-            domain = domain.with_column(target, Categorical((False, True)))
+        domain = _as_declared(model, domain.select([*feature_names(domain, [target], features), target]), target)
     unit, asked = domain.unit, domain.of_rows()
     domain, guesses = with_ranges(asked, about)
     column, guesses = domain.columns.get(target), dict(guesses or {})
@@ -261,6 +259,12 @@ def plan_model(
             report((i + 1) / len(todo))
     parts = tuple(found[: len(possible)]), draws, unit, needs, tuple(found[len(possible) :])
     return ModelPlan(model.__name__, target, people.names, known.rows, promise, *parts, why)
+
+
+def _as_declared(model: type[PerturbedModel], domain: Domain, target: str) -> Domain:
+    """Return the domain with a comparison, the outcome of a classifier, as a yes or no."""
+    made = model.family.classes and domain.columns[target].compares
+    return domain.with_column(target, Categorical((False, True))) if made else domain
 
 
 def _untold(known: PlanFacts, what: str, own: Mapping[str, Any]) -> Iterator[str]:
