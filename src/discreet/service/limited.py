@@ -127,7 +127,7 @@ class _Process:
         while b"\n" not in parts[-1]:
             ready, _, _ = select.select([source], [], [], max(until - time.monotonic(), 0.0))
             part = os.read(source, 1 << 16) if ready else b""
-            if not part:
+            if not part or time.monotonic() >= until:  # what came too late is refused, however late it is read
                 return None
             parts.append(part)
         line, _, self._rest = b"".join(parts).partition(b"\n")
