@@ -191,3 +191,23 @@ def test_the_mean_of_the_line_is_at_the_means_of_the_columns():
     assert abs(cut.mean - frame["y"].mean()) < 4 * cut.mean_error
     low, high = results.mean_outcome_interval()
     assert low < frame["y"].mean() < high
+
+
+@pytest.mark.parametrize("person", [{}, {"person": "id", "rows_per_person": 4}])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_the_residual_sd_without_an_intercept_is_that_of_the_table(columns, person):
+    rng = np.random.default_rng(columns)
+    X = rng.normal(0, 1, (ROWS, columns))
+    people = pd.DataFrame(X, columns=[f"x{i}" for i in range(columns)]).assign(id=np.arange(ROWS) // 4)
+    people["y"] = (X.sum(axis=1) + rng.normal(0, 1, ROWS)).clip(-50, 50)
+    r = people["y"] - X @ np.linalg.lstsq(X, people["y"])[0]
+    true = np.sqrt(r @ r / (ROWS - columns))
+    domain = Domain({f"x{i}": (-5, 5) for i in range(columns)} | {"y": (-50, 50)}, **person)
+    for epsilon, close in ((1, 0.25), (1e3, 0.03)):
+        model = DPLinearRegression(epsilon=epsilon, delta=1e-6, domain=domain, fit_intercept=False, random_state=1)
+        results = model.fit_source(people, "y", [f"x{i}" for i in range(columns)]).results_
+        found = results.inference.spread.sigma
+        assert found == pytest.approx(true, rel=close)
+        low, high = results.residual_sd_interval()
+        assert low <= true * 1.01
+        assert high >= true * 0.99

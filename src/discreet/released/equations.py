@@ -24,7 +24,7 @@ from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.inclusion import Likelihood
 from discreet.solve.joint import Joint
 from discreet.solve.noise_aware import Posterior, noise_aware, posterior
-from discreet.solve.tails import charge
+from discreet.solve.tails import charge, inside, shortened
 from discreet.statistics.scores import ScoreProducts
 
 if TYPE_CHECKING:
@@ -103,7 +103,10 @@ def staged_equations(
     squares = b**2 * stage.squares[j] + np.einsum("ij,ij->j", theta, 2 * V + S @ theta)
     V = V + S @ theta
     s_xx, s_V = stage.sd("gram"), b * stage.sd("cross")
-    n = max(float(S[0, 0]) if own.design[0] == CONSTANT else float(np.trace(stage.gram)), 1.0)
+    if own.design[0] == CONSTANT:
+        n = max(float(S[0, 0]), 1.0)
+    else:
+        n = max(rows * inside(stage, targets[0]) - shortened(stages, norms), float(np.trace(stage.gram)), 1.0)
     s_yy, whole = float(b.max()) ** 2 * stage.sd("squares"), at == list(range(len(full)))
     if not whole:
         M, S, V = B[at], S[np.ix_(at, at)], V[at]

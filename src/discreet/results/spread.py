@@ -22,6 +22,7 @@ from discreet.results.residual_tail import SHARES, residual_tail
 from discreet.solve.debiased import Debiased, through_noise
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
+from discreet.solve.tails import inside
 
 _LEAST = 0.1
 """The variance around any prediction is at least this share of the mean one."""
@@ -38,9 +39,6 @@ _SURE, _VISIBLE = 0.975, 0.04
 
 _SHIFT = 2.5
 """Fitted values of least squares differ from those of the bounded fit by at most this many means of |r| - b."""
-
-_LEAST_INSIDE = 0.5
-"""Half widths are chosen so that fewer residuals than this are cut, so a smaller share inside is noise."""
 
 _FAR = 3.0
 """Fitted values lie within this many sds of their mean, to tell on which side of the line residuals can be cut."""
@@ -323,18 +321,12 @@ def _line_mean(released: ReleasedMoments, e: NormalEquations, theta: Floats, row
 
 def _mean_weight(released: ReleasedMoments, e: NormalEquations, rows: float) -> float:
     """The mean of the squared weights of rows in the last stage."""
-    if e.names[0] != CONSTANT:
-        return 1.0
     return float(np.clip(e.n / (rows * _inside(released, e.target)), 0.01, 1.0))
 
 
 def _inside(released: ReleasedMoments, target: str) -> float:
-    """The share of rows whose residuals are not cut, at least a half, where U'U is that of these rows; else 1."""
-    if not released.stages or not released.stages[-1].holds("inner"):
-        return 1.0
-    stage = released.stages[-1]
-    counts, chosen = stage.counts(target), stage.event.chosen[stage.event.coordinates.outcomes.index(target)]
-    return max(float(shares(counts, max(float(counts.sum()), 1.0))[: chosen + 1].sum()), _LEAST_INSIDE)
+    """The share of rows whose residuals are not cut, where U'U is that of these rows; else 1."""
+    return inside(released.stages[-1], target) if released.stages else 1.0
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:

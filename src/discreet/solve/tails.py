@@ -28,6 +28,8 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.privacy.values import ReleasedStage
+from discreet.solve.outcome import shares
+from discreet.statistics.inner_gram import InnerGram
 from discreet.statistics.row_norms import RowNormCounts
 
 _BENT = 0.2
@@ -48,6 +50,9 @@ _FIRST, _NEXT = 0.1, 2.5
 
 _LEAST = 0.01
 """The mean of e^2 is at least this."""
+
+_LEAST_INSIDE = 0.5
+"""Half widths are chosen so that fewer residuals than this are cut, so a smaller share inside is noise."""
 
 
 class TailCharge(NamedTuple):
@@ -71,6 +76,23 @@ def charge(stages: Sequence[ReleasedStage], norms: ReleasedStage | None, outcome
         return TailCharge(k, 0.0)
     reach, N, m = _far_rows(last, norms)
     return TailCharge(k, b**2 * squares / n * (_BENT * reach * N) ** 2 * (1 + m) / n)
+
+
+def shortened(stages: Sequence[ReleasedStage], norms: ReleasedStage | None) -> float:
+    """Return how much rows that are shortened count less: the sum of 1 - w^2, w = r/|z|, at their typical size."""
+    if norms is None:
+        return 0.0
+    _, N, m = _far_rows(stages[-1], norms)
+    return N * (1 - 1 / (1 + math.sqrt(m)) ** 2)
+
+
+def inside(stage: ReleasedStage, outcome: str) -> float:
+    """Return the share of rows whose residuals are not cut, at least a half, where U'U is of these rows; else 1."""
+    if not stage.holds(InnerGram.name):
+        return 1.0
+    own, counts = stage.event.coordinates, stage.counts(outcome)
+    place = stage.event.chosen[own.outcomes.index(outcome)]
+    return max(float(shares(counts, max(float(counts.sum()), 1.0))[: place + 1].sum()), _LEAST_INSIDE)
 
 
 def _far_rows(last: ReleasedStage, norms: ReleasedStage) -> tuple[float, float, float]:
