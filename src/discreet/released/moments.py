@@ -231,7 +231,8 @@ class ReleasedMoments:
         return f"{type(self).__name__}({len(self.domain.columns)} columns, {promise})"
 
     @cached_property
-    def _tables(self) -> tuple[BlockValues, ...]:
+    def tables(self) -> tuple[BlockValues, ...]:
+        """The values of each block of the mapped columns."""
         sds = [block.sds for block in self.blocks]
         scaled = zip(self.arrays.items(), sds, self._scales, strict=True)
         return tuple(
@@ -326,7 +327,7 @@ class ReleasedMoments:
 
     def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> BlockValues:
         """Return the released block that holds some products."""
-        for table in self._tables:
+        for table in self.tables:
             if table.block.statistic == statistic and table.holds(rows, columns):
                 return table
             if table.block.statistic == "gram" and table.holds([*rows, *columns]):
@@ -347,7 +348,7 @@ class ReleasedMoments:
 
     def _square(self, name: str) -> BlockValues | None:
         """Return the released block that holds the square of a coordinate, if any does."""
-        for table in self._tables:
+        for table in self.tables:
             squares = table.block.statistic == "squares" and name in table.columns
             if squares or (table.block.statistic == "gram" and name in table.rows):
                 return table

@@ -24,13 +24,14 @@ from discreet.core.field_kinds import (
     record,
 )
 from discreet.core.fields import REQUIRED, DocumentFields, FieldKind, Fields, ref
-from discreet.core.placeholders import Later, Unavailable
+from discreet.core.placeholders import Later, Unavailable, or_unavailable
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.families import FAMILIES, Family
 from discreet.families.coordinates import ModelCoordinates
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.values import VALUES, GridValues
 from discreet.released.certificate import VERSIONS, Certificate
+from discreet.released.means import OLD_MEANS, ColumnMeans, column_means
 from discreet.released.moments import ReleasedMoments
 from discreet.released.search import outside_words
 from discreet.released.units import regressors
@@ -53,6 +54,7 @@ _RELEASE = TEXT(
     "The sha256 of the release that the model was fitted to; empty where it is not known.", absent="", old=True
 )
 _ROWS_SD = FROM_0("The sd of the noise in rows, 0 if they were declared; missing where it is not known.", absent=None)
+_MEANS = or_unavailable(record(ColumnMeans))("Means of the columns.", absent=OLD_MEANS)
 RESULTS = DocumentFields(
     "results",
     "A fitted linear model.",
@@ -67,6 +69,7 @@ RESULTS = DocumentFields(
     rows_sd=_ROWS_SD,
     release=_RELEASE,
     remarks=TEXTS(absent=()),
+    means=_MEANS,
     inference=_INFERENCE(absent=None, old=True),
 )
 MODEL = DocumentFields(
@@ -104,6 +107,7 @@ MANY_RESULTS = DocumentFields(
     coef=MATRIX("A row for each outcome."),
     intercept=VECTOR,
     release=replace(_RELEASE, absent=REQUIRED),
+    means=_MEANS,
     inference=FieldKind({"anyOf": [ref("many_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()),
 )
 _TABLES = {table.kind: table for table in (RESULTS, MODEL, MANY_RESULTS)}
@@ -173,6 +177,7 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
     remarks = *rates, *outside_words(released)
     with contextlib.suppress(NotReleasedError):  # of a file whose stages were tampered with, which `check_saved` finds
         facts["rows"], facts["rows_sd"] = released.rows_and_noise()
+        facts["means"] = column_means(released)
     return facts | {"remarks": remarks}
 
 

@@ -3,7 +3,7 @@
 All is a weighted sum of coefficients. Where a variable stands in several regressors, x and x^2 and x:sex, the
 regressors at two places of the variable differ by a vector a, and a'(intercept, coef) is its effect, with the interval
 of that sum. The other variables stay in the middle: numbers in the middle of their declared range, categories at the
-mean of their levels. These are public facts; the data's own means are not used.
+mean of their levels. These are public facts; the data's means, as released, are used where they are asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
 from discreet.domain.derived import bounded, number
 from discreet.domain.kinds.base import Column, categories_of
+from discreet.released.means import ColumnMeans
 from discreet.released.units import column_of
 from discreet.results.summary import number as shown
 
@@ -88,6 +89,30 @@ class Variables:
     def middle(self) -> Setting:
         """One row: numbers in the middle of their range, categories at the mean of their levels."""
         return Setting({name: spec.middle for name, spec in self.specs.items()})
+
+    def at_means(self, means: ColumnMeans, moved: Floats | None = None) -> Setting:
+        """Variables at their means, one row; or a row for each row of `moved`, which is added to the means.
+
+        Those whose means are not known stay in the middle.
+        """
+        rows = means.mean[None] if moved is None else means.mean + moved
+        found = {name: self._at_mean(name, means, rows) for name in self.specs}
+        return Setting(self.middle.repeated(len(rows)).values | {name: x for name, x in found.items() if x is not None})
+
+    def without_mean(self, means: ColumnMeans) -> list[str]:
+        """The variables whose means are not known: they stand in functions and products only."""
+        return [name for name in self.specs if self._at_mean(name, means, means.mean[None]) is None]
+
+    def _at_mean(self, name: str, means: ColumnMeans, rows: Floats) -> Floats | None:
+        spec = self.specs[name]
+        own = [means.places.get(coordinate) for coordinate in spec.coordinates(name)]
+        if spec.bounds:
+            return None if own[0] is None else rows[:, own[0]]
+        if own.count(None) > 1:
+            return None
+        rest = 1.0 - sum(rows[:, place] for place in own if place is not None)
+        shares = np.maximum(np.array([rest if place is None else rows[:, place] for place in own]), 0.0).T
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def regressors(self, at: Setting, places: Sequence[int] | None = None) -> Floats:
         """Return rows of the constant and the regressors; those that are not requested are 0."""

@@ -16,6 +16,7 @@ from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
 from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.released.means import ColumnMeans
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.class_contrasts import odds_column
@@ -25,7 +26,7 @@ from discreet.results.contrasts import Contrasts
 from discreet.results.criteria import Ends, Number, at, between, nested_test, of_explained, of_residuals
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference, Test
-from discreet.results.margins import declared_effects, marginal_effects
+from discreet.results.margins import declared_effects, marginal_effects, prediction_at_means
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
 from discreet.results.spread import OutcomeSpread
@@ -56,6 +57,7 @@ class Fitted(Numbers, Summarised):
     link: Link
     classes: tuple[Any, ...] | None
     reference: int
+    means: ColumnMeans | Unavailable
 
     @property
     def target(self) -> str:
@@ -158,10 +160,14 @@ class Fitted(Numbers, Summarised):
         ----------
         at : mapping or frame, optional
             Where: values of some variables, ``{"age": 40, "sex": "F"}``, or rows of a public table, over which effects
-            are averaged. Variables that are not named are in the middle of their declared ranges; the means of the
-            data are not used, for they are private.
+            are averaged. Variables that are not named are in the middle of their declared ranges. ``"means"`` stands
+            for the means of the release, `means`, whose noise is allowed for.
         """
         return marginal_effects(self, at)
+
+    def prediction_at_means(self) -> Contrasts | Unavailable:
+        """The expected outcome where all variables are at their means: a number, a probability, or a count."""
+        return prediction_at_means(self)
 
     # ---------------------------------------------------------------- comparison of models
 

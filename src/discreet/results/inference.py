@@ -279,6 +279,12 @@ class JointInference(Inference):
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
         return replace(whole, culprits=told)
 
+    def with_noise(self, variance: float) -> JointInference:
+        """The only number of this inference with more privacy noise, of some variance."""
+        (row,) = self.T
+        length = float(row @ row)
+        return replace(self, privacy=self.privacy + variance / length**2 * np.outer(row, row)) if length else self
+
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero, with the covariance that they have if they are."""
         return self.joint(np.eye(len(self.T))[list(places)])

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.values import predicting
 from discreet.errors import DataError, ParameterError
+from discreet.released.means import ColumnMeans
 from discreet.released.units import coefficient_unit, unit_over
 from discreet.results.class_contrasts import TWO_CLASSES
 from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
+from discreet.results.inference import JointInference
 from discreet.results.uncertainty import Estimate
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
+
+_STEP = 1e-3
+"""Step of a numerical slope in a mean, as a share of the declared range."""
 
 _MIDDLE = (
     "The other variables are in the middle: numbers of their declared ranges, categories at the mean of their levels."
@@ -49,10 +56,14 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     """The effect of one unit more of each variable, at a place or on average over the rows of a public table.
 
     It is a smooth function of (intercept, coefficients) b; with g its gradient at the estimate, its errors are those of
-    the weighted sum g'b (the delta method), which is what `JointInference.contrast` knows all about.
+    the weighted sum g'b (the delta method), which is what `JointInference.contrast` knows all about. At the means of
+    the release the noise of these counts, too.
     """
     known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
-    setting = found.middle if at is None else setting_of(found, at)
+    means = asked_means(fitted, at)
+    if isinstance(means, Unavailable):
+        return means
+    setting = found.middle if at is None else setting_of(found, at) if means is None else found.at_means(means)
     if isinstance(known, Unavailable):
         return known
     if len(fitted.lines) > 1:
@@ -61,14 +72,22 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     names, estimates, units = [], [], []
     for variable, spec in found.specs.items():
         names += found.labels(variable)
-        for A, B, width in found.ends(variable, setting):
-            value, gradient = _slope(fitted, known.estimate, A, B, width)
-            linear = known.contrast(gradient)
+        for k, (A, B, width) in enumerate(found.ends(variable, setting)):
+            rates, slopes = _rates(fitted, known.estimate, A, B, width)
+            linear, value = known.contrast(slopes.mean(axis=0)), float(rates.mean())
             if not linear.law.given[0]:
-                value, _ = _slope(fitted, fitted.lines[0][1], A, B, width)
-            estimates.append(replace(linear, value=value, shift=value - linear.value))
+                value = float(_rates(fitted, fitted.lines[0][1], A, B, width)[0].mean())
+            estimate = replace(linear, value=value, shift=value - linear.value)
+            if means is not None and not (fitted.family.linear and found.is_straight(variable)):
+                moved = partial(_moved_rates, fitted, known.estimate, found, variable, k)
+                estimate = with_noise_of(means, estimate, found, moved)
+            estimates.append(estimate)
             units.append(unit_over(outcome, spec.coordinate_unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
+    if means is not None:
+        return _table(
+            f"Marginal effects on {fitted.target} at the means", names, estimates, units, note + told(found, means)
+        )
     many = at is not None and setting.rows > 1
     note += "Averages over the rows that are given. " if many else ""
     all_named = at is not None and set(found.specs) <= set(_named(at).column_names)
@@ -76,11 +95,84 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
 
 
-def _slope(fitted: Fitted, line: Floats, A: Floats, B: Floats, width: Floats) -> tuple[float, Floats]:
-    """Return the mean change of the expected outcome from A to B for one unit, and its gradient in the line."""
+def prediction_at_means(fitted: Fitted) -> Contrasts | Unavailable:
+    """The expected outcome where all variables are at their means."""
+    known, means = fitted.joint, fitted.means
+    found = Variables(fitted.certificate.domain, fitted.names)
+    for missing in (known, means):
+        if isinstance(missing, Unavailable):
+            return missing
+    assert not isinstance(known, Unavailable)
+    assert not isinstance(means, Unavailable)
+    if len(fitted.lines) > 1:
+        return TWO_CLASSES
+    Z = found.regressors(found.at_means(means))
+
+    def expected(at: Setting) -> Floats:
+        return fitted.expected(found.regressors(at) @ known.estimate)[0]
+
+    mean, slope = fitted.expected(Z @ known.estimate)
+    linear, value = known.contrast((slope[:, None] * Z)[0]), float(mean[0])
+    if not linear.law.given[0]:
+        value = float(fitted.expected(Z @ fitted.lines[0][1])[0][0])
+    estimate = with_noise_of(means, replace(linear, value=value, shift=value - linear.value), found, expected)
+    unit = "1" if fitted.family.classes else coefficient_unit(found.domain, fitted.target, CONSTANT)
+    title = f"Expected {fitted.target} at the means"
+    return _table(title, [fitted.target], [estimate], ["" if unit == "1" else unit], told(found, means))
+
+
+def _rates(fitted: Fitted, line: Floats, A: Floats, B: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Return the change of the expected outcome from A to B for one unit, in each row, and its gradient in the line."""
     (low, slope), (high, steep) = (fitted.expected(Z @ line) for Z in (A, B))
-    gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
-    return float(np.mean((high - low) / width)), gradient
+    return (high - low) / width, (steep[:, None] * B - slope[:, None] * A) / width[:, None]
+
+
+def _moved_rates(fitted: Fitted, line: Floats, found: Variables, variable: str, k: int, at: Setting) -> Floats:
+    """Return the rates of one variable, or of its k-th level, at other places."""
+    return _rates(fitted, line, *found.ends(variable, at)[k])[0]
+
+
+# ---------------------------------------------------------------- at the means
+
+
+def asked_means(fitted: Fitted, at: Any) -> ColumnMeans | Unavailable | None:
+    """Return the means if they are asked for, or why they are not known; None if another place is asked for."""
+    if not isinstance(at, str):
+        return None
+    checks.choice("at", at, ("means",))
+    return fitted.means
+
+
+def told(found: Variables, means: ColumnMeans) -> str:
+    """Say where the means come from, and which variables are not at theirs."""
+    missing = found.without_mean(means)
+    others = (
+        f" {', '.join(missing)}: in the middle of the declared range, for no mean of it was released."
+        if missing
+        else ""
+    )
+    return f"Means are those of the release, and their noise is allowed for.{others}"
+
+
+def with_noise_of(
+    means: ColumnMeans, estimate: Estimate, found: Variables, values: Callable[[Setting], Floats]
+) -> Estimate:
+    """Return an estimate with what the noise of the means adds, by the delta method.
+
+    `values`: the number at each row of a setting. Errors that come from the same noisy sums as those of the
+    coefficients are added up as if they went together.
+    """
+    low, high = found.domain.ranges(means.names).T
+    steps = np.diag(_STEP * np.where(np.isfinite(high - low), high - low, 1.0))
+    ends = (values(found.at_means(means, way * steps)) for way in (1.0, -1.0))
+    sd = float(means.sd(np.subtract(*ends) / (2 * np.diag(steps))))
+    law = estimate.law
+    if sd == 0.0 or not isinstance(law, JointInference):
+        return estimate
+    law = law.with_noise(sd**2 + (2 * sd * float(law.privacy_errors[0]) if means.shared else 0.0))
+    errors, given = law.errors, bool(law.given[0])
+    std_err = errors if isinstance(errors, Unavailable) else float(errors[0]) if given else estimate.std_err
+    return replace(estimate, std_err=std_err, privacy_noise=float(law.privacy_noise[0]), law=law)
 
 
 def _table(title: str, names: list[str], estimates: list[Estimate], units: list[str], note: str) -> Contrasts:

@@ -20,6 +20,7 @@ from discreet.families import Link
 from discreet.families.base import places
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
+from discreet.released.means import OLD_MEANS, ColumnMeans, column_means
 from discreet.released.moments import ReleasedMoments
 from discreet.released.search import outside_words
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
@@ -84,6 +85,8 @@ class Results(Fitted):
         The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
     reference : int
         Of a multinomial model, the place of the class that the others are compared with; `against_class` names another.
+    means : ColumnMeans or Unavailable
+        The means of the regressors, from released sums.
     """
 
     targets: tuple[str, ...]
@@ -102,6 +105,7 @@ class Results(Fitted):
     values: tuple[tuple[GridValues, ...], ...] = ()
     rows_sd: float | None = None
     reference: int = 0
+    means: ColumnMeans | Unavailable = OLD_MEANS
 
     @property
     def several(self) -> bool:
@@ -478,7 +482,8 @@ def results(
     """
     certificate, cited = released.certificate, Later(lambda: released.digest)
     rows, rows_sd = released.rows_and_noise()  # e.n is the sum of the weights that rows have in the last stage
-    names = tuple(name for name in e.names if name != CONSTANT)
+    names, means = tuple(name for name in e.names if name != CONSTANT), column_means(released)
+    facts: dict[str, Any] = {"rows_sd": rows_sd, "means": means}
     inference: Later[Inference | Unavailable]
     if theta.ndim == 2:
         T, h, t = many_units(released, e)
@@ -486,10 +491,10 @@ def results(
         inference = Later(lambda: infer_many(released, e if raw is None else raw))
         lines = params[:, 1:], params[:, 0]
         told = outside_words(released)
-        return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)
+        return Results(e.targets, names, *lines, model, certificate, inference, rows, cited, told, **facts)
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     inference = Later(lambda: infer(released, e, units))
     told = remarks(released, target) + outside_words(released)
     line = coef, intercept
-    return Results((target,), names, *line, model, certificate, inference, rows, cited, told, rows_sd=rows_sd)
+    return Results((target,), names, *line, model, certificate, inference, rows, cited, told, **facts)
