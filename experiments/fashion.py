@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, default=FOLDER, help="the folder of Fashion-MNIST's four files")
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--one-stage", type=int, default=0, help="seeds of the perturbed objective, in one stage, 15 minutes a fit")
+    parser.add_argument("--one-stage", type=int, default=0, help="seeds in one stage: 15 minutes a fit")
     parser.add_argument("--rows", type=int, help="only so many pictures for training: for a quick look")
     parser.add_argument("--out", type=Path, default=HERE / "fashion.json")
     given = parser.parse_args()

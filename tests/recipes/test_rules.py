@@ -88,6 +88,7 @@ CHANGED = {
     "most_clipped": 0.01,
     "doubt": 64.0,
     "capped": False,
+    "counted": False,
     "last_stage": {"counts": 0.05, "gram": 0.2, "cross": 0.72, "squares": 0.03},
 }
 
@@ -96,7 +97,7 @@ def test_every_constant_is_tried():
     assert set(CHANGED) == {field.name for field in fields(Rules)}
 
 
-@pytest.mark.parametrize("name", [name for name in CHANGED if name not in ("doubt", "most_clipped")])
+@pytest.mark.parametrize("name", [name for name in CHANGED if name not in ("doubt", "most_clipped", "counted")])
 def test_a_release_by_another_constant_is_found(name, monkeypatch):
     table_of = {"n": 600, "epsilon": 1.0} if name.startswith("several_") else {}
     table_of = {"stages": 2} if name == "scout_of_two" else table_of
@@ -106,6 +107,15 @@ def test_a_release_by_another_constant_is_found(name, monkeypatch):
         forged = fitted(RARE, 0, **table_of).release_
         assert mismatch(forged) is None
     assert forged.certificate.recipe["rules"] == NEWEST
+    assert mismatch(forged) is not None
+
+
+def test_a_release_without_counts_of_the_outcome_is_found(monkeypatch):
+    own = {"fit_intercept": False, "epsilon": 1.0}
+    assert mismatch(fitted(RARE, 0, **own).release_) is None
+    with monkeypatch.context() as patch:
+        patch.setitem(table.RULES, NEWEST, replace(RULES[NEWEST], counted=CHANGED["counted"]))
+        forged = fitted(RARE, 0, **own).release_
     assert mismatch(forged) is not None
 
 

@@ -88,6 +88,7 @@ FREE = [
     ),
     ("*results:rows_sd", "removed", REST),
     ("results:inference.spread.cut.mean", "half", REST),
+    ("*results:means*", f"{NUMBERS} reversed removed empty longer not", REST),
     ("*results:inference.*", f"{NUMBERS} reversed null removed empty longer as_*", REST),
     *(
         (f"results:*>.{name}*", f"{NUMBERS} reversed shorter removed", REST)

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from discreet.core.arrays import Bools, Floats
 from discreet.core.problems import Problems
 from discreet.core.scratch import Scratch
+from discreet.data import within
 from discreet.data.sources.base import Source, spans
 from discreet.data.sources.duckdb import sort_to_file
 from discreet.data.sources.weights import ALL, on_grid
@@ -52,7 +53,8 @@ class PersonSource(Source):
 
     def __init__(self, held: pa.Table | Path, domain: Domain, folder: Scratch | None = None) -> None:
         self.domain, self._held, self._folder = domain, held, folder
-        self._places = {name: f"c{i}" for i, name in enumerate(domain.inputs)}
+        inputs = {name: f"c{i}" for i, name in enumerate(domain.inputs)}
+        self._places = within.places(domain) if domain.deviates else inputs
         self.total = held.num_rows if isinstance(held, pa.Table) else pq.read_metadata(held).num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
@@ -75,8 +77,9 @@ class PersonSource(Source):
         """Return which rows of a batch have no missing value, if others are dropped."""
         if self.domain.missing != "drop":
             return None
-        held = [~np.isnan(x) if x.dtype.kind == "f" else x >= 0 for x in self._values(batch).values()]
-        return np.asarray(np.all(held, axis=0), dtype=bool)
+        if self.domain.deviates:
+            return np.asarray(batch.column(within.SHARE).to_numpy() > 0, dtype=bool)
+        return np.asarray(np.all([_held(x) for x in self._values(batch).values()], axis=0), dtype=bool)
 
     def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels."""
@@ -84,8 +87,11 @@ class PersonSource(Source):
         if kept is not None:
             values = {name: x[kept] for name, x in values.items()}
         rows = int(batch.num_rows if kept is None else np.count_nonzero(kept))
-        for name in self.domain.columns:
-            encoder.write(name, values, A[:rows])
+        for name, column in self.domain.columns.items():
+            if column.deviates:
+                A[:rows, encoder.domain.positions[name][0]] = values[name]
+            else:
+                encoder.write(name, values, A[:rows])
         return rows
 
     def weights(self, batch: pa.RecordBatch) -> Floats:
@@ -99,6 +105,8 @@ class PersonSource(Source):
         return batch.column("key")
 
     def _values(self, batch: pa.RecordBatch) -> dict[str, Any]:
+        if self.domain.deviates:
+            return within.deviations(batch, self.domain, self._places)
         return {name: batch.column(self._places[name]).to_numpy() for name in self.domain.inputs}
 
     def __repr__(self) -> str:
@@ -143,8 +151,18 @@ def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
         with problems.met():
             values[f"c{i}"] = empty if batch is None else _read(batch.column(name), name, domain, empty)
     problems.tell()
-    weights = np.where(key.is_valid().to_numpy(zero_copy_only=False), weights, 0.0).astype(np.int32)
+    known = key.is_valid().to_numpy(zero_copy_only=False)
+    weights = np.where(known, weights, 0.0).astype(np.int32)
+    if domain.deviates:
+        own = dict(zip(domain.inputs, values.values(), strict=True))
+        kept = np.all([known, *(_held(x) for x in own.values())], axis=0)
+        values = within.steps(own, kept, None if unit.weights is None else weights, domain)
     return pa.RecordBatch.from_pydict({"key": key, "w": weights} | values)
+
+
+def _held(values: np.ndarray[Any, Any]) -> Bools:
+    """Return which values are not missing."""
+    return np.asarray(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
 
 
 def _read(array: pa.Array, name: str, domain: Domain, empty: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -160,9 +178,11 @@ def _read(array: pa.Array, name: str, domain: Domain, empty: np.ndarray[Any, Any
 
 def _in_order(table: pa.Table) -> pa.Table:
     """Sort rows by person, and add the number of rows of each person."""
+    names = table.column_names
     coded = pc.fill_null(table["key"].combine_chunks().dictionary_encode().indices, -1).to_numpy() + 1
     order, counts = np.argsort(coded, kind="stable"), np.bincount(coded, minlength=1)
-    return table.take(pa.array(order)).append_column("n", pa.array(counts[coded[order]])).combine_chunks()
+    ordered = table.take(pa.array(order)).append_column("n", pa.array(counts[coded[order]]))
+    return (within.with_sums(ordered, counts[counts > 0]) if within.SHARE in names else ordered).combine_chunks()
 
 
 def _check_order(source: PersonSource) -> None:
@@ -210,7 +230,8 @@ def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domai
 
     try:
         try:
-            sort_to_file(pa.RecordBatchReader.from_batches(schema, rows()), folder.path)
+            more = within.sums_in_sql(domain) if domain.deviates else []
+            sort_to_file(pa.RecordBatchReader.from_batches(schema, rows()), folder.path, more)
         except DataError as failure:
             raise (failures or [failure])[0] from None
         source = PersonSource(folder.path / "rows.parquet", domain, folder)

@@ -14,6 +14,7 @@ from discreet.core.field_kinds import TEXT, many, whole
 from discreet.core.fields import Fields, defined, ref
 from discreet.domain.kinds.base import COLUMN, HOW, PRODUCT, Column
 from discreet.domain.kinds.categorical import LEVEL, Categorical
+from discreet.domain.kinds.deviation import DEVIATION
 from discreet.domain.kinds.numeric import LARGEST, Numeric
 from discreet.domain.kinds.searched import Searched
 from discreet.errors import DomainError
@@ -24,7 +25,7 @@ COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Searched, Categorical)
 FORMS = {form.word: form for kind in COLUMN_KINDS for form in kind.forms}
 """The questions about a column of each kind, by the word that people choose."""
 
-_KNOWN = (PRODUCT, *(kind.FIELDS for kind in reversed(COLUMN_KINDS)))
+_KNOWN = (PRODUCT, DEVIATION, *(kind.FIELDS for kind in reversed(COLUMN_KINDS)))
 defined("column", replace(COLUMN, schema={"anyOf": [ref(fields.name) for fields in _KNOWN]}))
 Fields(
     "column_factor",

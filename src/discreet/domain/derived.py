@@ -23,11 +23,13 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core import checks
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.problems import Problems
 from discreet.domain.columns import parse_column
@@ -36,6 +38,7 @@ from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
 from discreet.domain.kinds.base import Column, Factor, Level, categories_of, numbers_of, product_unit
 from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.deviation import Deviation
 from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_TOGETHER, Effort
 from discreet.errors import DataError, DomainError, ParameterError
@@ -121,12 +124,33 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
 
 def parse_derived(name: str, spec: Any, effort: Effort) -> Any:
     """Parse a derived column ``{"product": [...]}``; return anything else as it is."""
-    if not isinstance(spec, Mapping) or "product" not in spec:
+    if not isinstance(spec, Mapping) or not {"product", "deviation"} & set(spec):
         return spec
+    if "deviation" in spec:
+        return _parse_deviation(name, spec, effort)
     parts = spec["product"]
     if len(spec) > 1 or not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise DomainError(f"Column {name!r}: a product is a list of factors, each a column with its bounds or levels.")
     return product(name, [_parse_factor(name, part, effort) for part in parts])
+
+
+def _parse_deviation(name: str, spec: Mapping[str, Any], effort: Effort) -> Deviation:
+    facts = spec["deviation"]
+    if len(spec) > 1 or not isinstance(facts, Mapping) or not isinstance(facts.get("of"), str):
+        raise DomainError(f"Column {name!r}: deviations are of a column, with its bounds or levels.")
+    if set(facts) - {"of", "spec", "level", "low", "high"}:
+        raise DomainError(f"Column {name!r}: its deviations have an unknown entry.")
+    own = parse_column(facts["of"], parse_derived(facts["of"], facts.get("spec"), effort))
+    own.check(facts["of"])
+    level = facts.get("level")
+    placed = type(level) is int and 0 <= level < len(own.coordinates(facts["of"]))
+    if level is not None if own.bounds else not placed:
+        raise DomainError(f"Column {name!r}: its deviations are of no number, and of no level.")
+    found = Deviation.made(facts["of"], own, level)
+    low, high = facts.get("low", found.low), facts.get("high", found.high)
+    if not (checks.is_real(low) and checks.is_real(high) and found.low <= low < high <= found.high):
+        raise DomainError(f"Column {name!r}: bounds of its deviations are wider than those of the column allow.")
+    return replace(found, low=float(low), high=float(high))
 
 
 def _parse_factor(name: str, part: Mapping[str, Any], effort: Effort) -> Factor:
@@ -162,9 +186,11 @@ def bounded(spec: Column, radius: float | None) -> Column:
 
 def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
     """Return the columns to read from data: the declared ones, then factors that are not among them."""
-    needed = {name: column for name, column in columns.items() if not column.factors}
+    needed = {name: column for name, column in columns.items() if not column.factors and not column.deviates}
     for name, column in columns.items():
-        for own, spec in itertools.chain.from_iterable(factor.inputs.items() for factor in column.factors):
+        if needed.get(name) is column:
+            continue
+        for own, spec in column.inputs(name).items():
             known = needed.setdefault(own, spec)
             if (known.levels, known.date) != (spec.levels, spec.date):
                 raise DomainError(f"Column {name!r}: its factor {own!r} is declared in two ways.")
@@ -276,3 +302,12 @@ def formula_hint(name: str) -> str:
     text = name if "~" in name else f"{name} ~ ..."
     several = f"for several outcomes release(models=[{text!r}, ...])"
     return f" Formulas make functions and products of columns: fit_formula({text!r}, ...), --formula; {several}."
+
+
+def refuse_mixed(columns: Mapping[str, Column], *, plain: bool) -> None:
+    """Refuse deviations from the means of persons beside other columns, or in a domain for `plain` columns only."""
+    own = [column.deviates for column in columns.values()]
+    if any(own) and not all(own):
+        raise DomainError("Deviations from the means of persons, and plain columns, do not go together.")
+    if any(own) and plain:
+        raise DomainError("Deviations from the means of persons need person=, and no intercept.")

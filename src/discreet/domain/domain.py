@@ -18,7 +18,7 @@ from discreet.core.fields import Fields, Written
 from discreet.core.placeholders import Remembered
 from discreet.core.problems import Problems
 from discreet.domain.columns import array_columns, norm_columns_of, parse_column, unbounded
-from discreet.domain.derived import Parts, cells, formula_hint, inputs_of, parse_all, parts_of
+from discreet.domain.derived import Parts, cells, formula_hint, inputs_of, parse_all, parts_of, refuse_mixed
 from discreet.domain.file_format import FileFormat
 from discreet.domain.kinds.base import COLUMN, Column, Readable
 from discreet.domain.unit import FACTS, ROWS, Unit
@@ -124,6 +124,7 @@ class Domain(Written):
                     raise DomainError(f"{name!r} cannot be the name of a column.")
                 column.check(name, in_ball=name in ball)
         with problems.met(DomainError):
+            refuse_mixed(parsed, plain=bool(intercept or person is None or ball))
             file = FileFormat.of(file, parsed)
         told = dict(zip(FACTS, (person, rows_per_person, weights, largest_weight), strict=True))
         with problems.met(DomainError):
@@ -281,6 +282,11 @@ class Domain(Written):
         return {**self.inputs, **self.unit.columns}
 
     @cached_property
+    def deviates(self) -> bool:
+        """Whether columns are deviations from the means of persons."""
+        return any(column.deviates for column in self.columns.values())
+
+    @cached_property
     def searched(self) -> tuple[str, ...]:
         """The columns without declared bounds."""
         return tuple(name for name, column in self.columns.items() if column.searched)
@@ -295,14 +301,12 @@ class Domain(Written):
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
         parts = [4 if factor.expression else 2 for factor in factors]
-        return max([self.FIELDS.version(self), 7 if self.searched else 1, *parts])
-
-    # ---------------------------------------------------------------- features and outcomes
+        return max([self.FIELDS.version(self), 8 if self.deviates else 7 if self.searched else 1, *parts])
 
     def made_of(self, name: str) -> set[str]:
         """Return a column and the columns that it is derived from."""
         column = self.columns.get(name)
-        return {name}.union(*(factor.inputs for factor in (column.factors if column else ())))
+        return {name, *(column.inputs(name) if column else ())}
 
     def features_for(self, outcomes: Set[str]) -> list[str]:
         """Return the possible features of outcomes: all other columns that are not derived from them."""
@@ -322,8 +326,6 @@ class Domain(Written):
             for outcome in self.made_of(name) & outcomes:
                 place = "" if name == outcome else f", as in {name!r}"
                 raise error(f"Column {outcome!r} cannot be outcome and feature at once{place}.")
-
-    # ---------------------------------------------------------------- encoded rows
 
     @cached_property
     def entries(self) -> tuple[EncodedCoordinate, ...]:

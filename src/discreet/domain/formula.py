@@ -2,7 +2,7 @@
 
 Grammar::
 
-    formula  =  [ outcome ]  "~"  terms
+    formula  =  [ outcome ]  "~"  terms  [ "|" name ]
     terms    =  [ "+" | "-" ] item { ("+" | "-") item }
     item     =  "1" | "0" | product { "*" product }
     product  =  power { ":" power }
@@ -19,7 +19,8 @@ every level. ``.`` stands for all declared columns but the outcome. ``C(a)`` say
 where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b, and
 ``C(a, levels=["b", "c", "a"])`` puts all levels in that order, the reference first. Inside ``I(...)`` signs
 are those of arithmetic. The outcome is a number, a category, one level of it, ``region[south]``, or a number made of
-declared ones, ``log(income)``.
+declared ones, ``log(income)``. ``| id`` absorbs persons, id being the column of persons: each column less its mean over
+the rows of the same person (`discreet.domain.kinds.deviation`).
 
 The bounds of all that is derived follow from those of the columns: see `discreet.domain.derived`.
 """
@@ -36,6 +37,7 @@ from typing import NamedTuple, NoReturn
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import meant
+from discreet.domain.absorbed import absorbed, before_means
 from discreet.domain.column_reader import ColumnReader
 from discreet.domain.curves import FUNCTIONS
 from discreet.domain.derived import bounded, computed, factors_of, product, shown
@@ -122,6 +124,8 @@ def with_exposure(text: str, domain: Domain, effort: Effort | None = None) -> tu
     if not columns:
         raise ParameterError(f"{text}: name an outcome or a feature.")
     chosen = domain.with_columns(columns, intercept)
+    if parser.absorbed:
+        return Model(*absorbed(text, chosen, parser.target, features)), None
     if parser.target is not None and (same := redundant(chosen, features)):
         warnings.warn(
             f"{text}: {', '.join(same)} says nothing that the other terms do not say, so their coefficients cannot be "
@@ -134,9 +138,12 @@ def with_exposure(text: str, domain: Domain, effort: Effort | None = None) -> tu
 
 def released(text: str, domain: Domain) -> Model:
     """Read a formula over a release, which must hold all of its terms; reference levels may differ."""
-    model = formula(text, domain)
+    model = formula(text, before_means(domain))
     if model.target is None:
         raise ParameterError(f"{text}: name the outcome left of '~'.")
+    if model.domain.deviates != domain.deviates:
+        one, other = ("with", "without") if domain.deviates else ("without", "with")
+        raise NotReleasedError(f"{text}: this release was made {one} '| person', and this model is {other} it.")
     if model.domain.intercept != domain.intercept:
         raise ParameterError(f"{text}: this release was made with an intercept, so its models have one.")
     for name, column in model.domain.columns.items():
@@ -183,6 +190,7 @@ class _Parser(ColumnReader):
     exposure: str | None = None
     terms: list[_Term] = field(default_factory=list)
     products: int = 0
+    absorbed: bool = False
     made: dict[str, Expression] = field(default_factory=dict)
 
     def parse(self) -> None:
@@ -194,10 +202,27 @@ class _Parser(ColumnReader):
         self.tokens.clear()
         self.read_tokens(place + 1, len(self.text))
         self.terms = self._terms(outermost=True)
+        if self.take("|"):
+            self._absorb()
         if self.sees(*RELATIONS):
             self.fail(self.now.place, "A comparison stands inside I(...), as in I(age > 12)")
         if self.now.kind != "end":
             self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")
+
+    def _absorb(self) -> None:
+        """Read the column of persons, whose means are taken off."""
+        token, person = self.now, self.domain.unit.person
+        if token.kind != "name" or self.exposure is not None:
+            self.fail(token.place, "After '|' stands the column of persons, in a model of numbers without an exposure")
+        if token.text != person:
+            declared = f"which is {person!r} here" if person else "and none is declared: see docs/howto/persons.md"
+            self.fail(
+                token.place,
+                "Only persons can be absorbed, for other means would hold the rows of several of them: write the "
+                f"column of persons, {declared}, or C(...) for a category",
+            )
+        self.skip()
+        self.absorbed = True
 
     def refuse_wide(self) -> None:
         """Refuse terms with too many coordinates, before any is computed."""

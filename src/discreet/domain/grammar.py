@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\""
-    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[<>=!]=|[-~+:*/^().,=<>\[\]]))"
+    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[<>=!]=|[-~+:*/^().,=<>\[\]|]))"
 )
 OTHER_ROWS = ("lag", "lead", "shift", "diff", "cumsum", "rank", "ntile", "qcut", "mean", "sum", "min", "max", "median")
 """Functions of other packages whose value in a row depends on other rows."""

@@ -17,7 +17,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import described_by
-from discreet.domain import Domain
+from discreet.domain import Domain, Numeric
 from discreet.domain.formula import is_formula
 from discreet.domain.required import require_bounds
 from discreet.errors import ParameterError
@@ -332,8 +332,14 @@ def _default_draws(known: PlanFacts) -> int:
 def _described(domain: Any, target: Any, features: Sequence[str] | None) -> tuple[Any, Any, Sequence[str] | None]:
     """Return the columns, the outcome and the features of a formula; all else as it is."""
     if isinstance(domain, Domain) and features is None and is_formula(target, domain):
-        return described_by(target, domain)
-    return domain, target, features
+        domain, target, features = described_by(target, domain)
+    return _of_deviations(domain) if isinstance(domain, Domain) and domain.deviates else domain, target, features
+
+
+def _of_deviations(domain: Domain) -> Domain:
+    """Return the domain of deviations from the means of persons as numbers of their own, which guesses are about."""
+    columns = {name: Numeric(*column.range, column.coordinate_unit) for name, column in domain.columns.items()}
+    return domain.with_columns(columns, intercept=False)
 
 
 def _simulated(

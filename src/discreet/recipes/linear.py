@@ -136,7 +136,7 @@ class Linear(StagedRecipe):
             rows = float(facts.counted_rows), 0.0
         elif facts.neighbors == "add-remove":
             rows = yield from total(spending, CONSTANT)
-        if rows is not None and not self.constant:
+        if rows is not None and not self.constant and not self._rules.counted:
             return [locate([], rows, centred=False) for _ in self.targets]
         numerator, least, most = budget.OUTCOME_COUNTS
         mu = facts.mu / facts.domain.most

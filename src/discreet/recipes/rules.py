@@ -74,6 +74,9 @@ class Rules:
     last_stage: Mapping[str, float]
     """Shares of the statistics of the last of three or more stages."""
 
+    counted: bool = False
+    """Whether outcomes of models without an intercept are counted, which tells their spread around 0."""
+
 
 _RULES = {
     1: Rules(
@@ -120,18 +123,17 @@ _RULES = {
     ),
 }
 
-RULES: Mapping[int, Rules] = _RULES | {
-    3: replace(
-        _RULES[2],
-        several=6.0,
-        many=15.0,
-        several_shares=(0.1, 0.27, 0.28, 0.35),
-        several_stage={"counts": 0.1, "gram": 0.45, "cross": 0.4, "squares": 0.05},
-        scout=(0.4, 0.4),
-        most_clipped=0.12,
-    ),
-}
-"""Version 1 is that of discreet 0.2; version 2 was never part of a published one."""
+_THIRD = replace(
+    _RULES[2],
+    several=6.0,
+    many=15.0,
+    several_shares=(0.1, 0.27, 0.28, 0.35),
+    several_stage={"counts": 0.1, "gram": 0.45, "cross": 0.4, "squares": 0.05},
+    scout=(0.4, 0.4),
+    most_clipped=0.12,
+)
+RULES: Mapping[int, Rules] = _RULES | {3: _THIRD, 4: replace(_THIRD, counted=True)}
+"""Version 1 is that of discreet 0.2; versions 2 and 3 were never part of a published one."""
 
 NEWEST = max(RULES)
 

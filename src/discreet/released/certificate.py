@@ -45,7 +45,7 @@ from discreet.statistics.searching import SearchCounts
 
 Kind = TypeVar("Kind", bound=Event)
 
-VERSIONS = (1, 2, 3, 4, 5, 6, 7)
+VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
 functions of columns, 5 persons and weights, 6 rules of a release in stages by version, 7 bounds that were searched
 for."""
@@ -320,6 +320,7 @@ class Certificate(FileRecord):
         facts = [unit.words(self.guarantee.neighbors)]
         facts += [] if unit.person is None else [_COUNTING.format(m=unit.rows_per_person)]
         facts += [] if unit.weights is None else [_WEIGHTS.format(unit=unit)]
+        facts += [_DEVIATIONS] if self.domain.deviates else []
         if self.events:
             own = dict.fromkeys(event.name for event in self.events if event.name)
             names = grouped([*(block.name for block in self.blocks), *own])
@@ -377,6 +378,7 @@ _PROMISE = {
     "simulation": "SIMULATION: this release promises no privacy. {g.reason}",
 }
 _COUNTING = "A person counts for at most {m} rows: where somebody has n of them and n is more, each counts {m}/n."
+_DEVIATIONS = "Each column was replaced by its deviation from the mean over the rows of the same person."
 _WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_weight:g} were moved to it."
 _COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."

@@ -16,7 +16,7 @@ from discreet.domain.encoding import Encoder, clipped
 from discreet.domain.kinds.base import Column
 from discreet.domain.value_types import NUMBERS
 from discreet.domain.values import predicting, read_column
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 
 
 def design_matrix(X: Any, domain: Domain, names: Sequence[str], *, clip: bool = True) -> Floats:
@@ -31,6 +31,11 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str], *, clip: bool = 
     array([[1.],
            [0.]])
     """
+    if domain.deviates:
+        raise ParameterError(
+            "Persons are absorbed in this model, and their own levels are not released, so it predicts no outcome. Its "
+            "coefficients tell how much outcomes of one person change with the columns."
+        )
     table, clip = as_table(X), checks.flag("clip", clip)
     ready = all(name not in domain.columns or domain.columns[name].entries is NUMBERS for name in names)
     if table is not None and names and ready and list(names) == table.column_names:

@@ -144,7 +144,7 @@ class Variables:
     def across(self, name: str, over: tuple[float, float] | None = None) -> Floats:
         """The change from the low end of a range to the high end, or from the first level to each of the others."""
         spec = self.specs[name]
-        ends = np.array(over or spec.bounds) if spec.bounds else np.eye(len(spec.levels))[self.order(name)]
+        ends = np.array(over or spec.crossed) if spec.bounds else np.eye(len(spec.levels))[self.order(name)]
         return self.difference(name, self.middle, ends)
 
     def order(self, name: str) -> list[int]:

@@ -381,6 +381,8 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.joint, fitted.certificate
     facts, unit = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}, certificate.domain.unit
     facts |= {} if unit.plain else {"Protected": unit.short}
+    if certificate.domain.deviates:
+        facts["Absorbed"] = f"persons ({unit.person!r}): each column less its mean over a person's rows"
     facts |= {"Bounds": certificate.found} if certificate.searched is not None else {}
     if fitted.reference_class is not None:
         facts["Reference class"] = f"{fitted.reference_class}: coefficients are log odds against it"

@@ -286,21 +286,25 @@ def _stretch(released: ReleasedMoments, e: NormalEquations, theta: Floats, rows:
 
     With D_j the variance of column j over the rows, from the sums of x and of x^2 before the stages, less that over the
     shortened ones, and v_j the latter, the variance of the line grows by at most sum_j |theta_j| sqrt(v_j) times
-    sum_j |theta_j| D_j/sqrt(v_j). Without these sums, or without an intercept, s is not known.
+    sum_j |theta_j| D_j/sqrt(v_j); without an intercept variances are about 0. Without these sums s is not known.
     """
-    found = {b.statistic: (b, a) for b, a in released.arrays.items() if set(e.names[1:]) <= set(b.rows)}
-    if e.names[0] != CONSTANT or not {"sums", "diagonal"} <= found.keys():
+    first = int(e.names[0] == CONSTANT)
+    own = e.names[first:]
+    found = {b.statistic: (b, a) for b, a in released.arrays.items() if set(own) <= set(b.rows)}
+    if not {"sums", "diagonal"} <= found.keys():
         return None, 0.0
     (block, sums), (squares, diagonal) = found["sums"], found["diagonal"]
-    n, size = max(e.n, 1.0), np.abs(theta[1:])
-    at = [[b.rows.index(name) for name in e.names[1:]] for b in (block, squares)]
-    before = diagonal[at[1]] / rows - (sums[at[0]] / rows) ** 2
-    after = np.maximum(np.diag(e.S)[1:] / n - (e.S[0, 1:] / n) ** 2, 0.0)
-    line = float(theta[1:] @ (e.S[1:, 1:] / n - np.outer(e.S[0, 1:], e.S[0, 1:]) / n**2) @ theta[1:])
+    n, size = max(e.n, 1.0), np.abs(theta[first:])
+    at = [[b.rows.index(name) for name in own] for b in (block, squares)]
+    centre = first * sums[at[0]] / rows
+    before = diagonal[at[1]] / rows - centre**2
+    mean = first * e.S[0, first:] / n
+    after = np.maximum(np.diag(e.S)[first:] / n - mean**2, 0.0)
+    line = float(theta[first:] @ (e.S[first:, first:] / n - np.outer(mean, mean)) @ theta[first:])
     sd = np.sqrt(np.maximum(after, e.s_xx / n))
     if line <= 0:
         return None, 0.0
-    factor, noise = float(size @ sd) / line, np.hypot(squares.sd, 2 * np.abs(sums[at[0]]) / rows * block.sd) / rows
+    factor, noise = float(size @ sd) / line, np.hypot(squares.sd, 2 * np.abs(centre) * block.sd) / rows
     return max(factor * float(size @ ((before - after) / sd)), 0.0), factor * float(np.linalg.norm(size / sd * noise))
 
 

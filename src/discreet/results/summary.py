@@ -223,7 +223,8 @@ def formula_title(target: str, names: Sequence[str], domain: Domain) -> str:
     >>> formula_title("y", ["age"], levels)
     'y ~ age'
     """
-    title = f"{target} ~ {' + '.join(names) or '1'}"
+    absorbed = f" | {domain.unit.person}" if domain.deviates else ""
+    title = f"{target} ~ {' + '.join(names) or '1'}{absorbed}"
     if len(title) <= _LONGEST:
         return title
     held = Counter(domain.column_of.get(name, name) for name in names)
@@ -234,7 +235,7 @@ def formula_title(target: str, names: Sequence[str], domain: Domain) -> str:
         parts.append(name + many)
     shown = [part for i, part in enumerate(parts) if len(" + ".join(parts[: i + 1])) <= _LONGEST]
     more = [f"{len(parts) - len(shown)} more"] if len(shown) < len(parts) else []
-    return f"{target} ~ {' + '.join([*shown, *more])}"
+    return f"{target} ~ {' + '.join([*shown, *more])}{absorbed}"
 
 
 def to_pandas(table: dict[str, list[Any]]) -> Any:

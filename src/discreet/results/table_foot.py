@@ -25,6 +25,9 @@ def table_foot(
         rows["Outcome"] = [fitted.target for fitted in models]
     if len({fitted.kind for fitted in models}) > 1 or not models[0].family.linear:
         rows["Model"] = [fitted.kind for fitted in models]
+    absorbed = [fitted.certificate.domain.deviates for fitted in models]
+    if any(absorbed):
+        rows["Persons absorbed"] = ["yes" if own else "no" for own in absorbed]
     rows["Rows"] = [_rows(fitted) for fitted in models]
     if any(fitted.family.linear for fitted in models):
         rows["R-squared"] = [_explained(fitted, level) for fitted in models]

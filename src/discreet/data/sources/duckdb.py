@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,8 +72,8 @@ class RelationSource(BatchSource):
         self._reader.close()
 
 
-def sort_to_file(rows: pa.RecordBatchReader, folder: Path) -> None:
-    """Write rows to ``rows.parquet``, sorted by `key`, with `n`, the number of rows of each key.
+def sort_to_file(rows: pa.RecordBatchReader, folder: Path, more: Sequence[str] = ()) -> None:
+    """Write rows to ``rows.parquet``, sorted by `key`, with `n`, the number of rows of each key, and `more` columns.
 
     Memory is bounded; rows that do not fit spill to files in the folder, which are removed with it.
     """
@@ -86,8 +86,9 @@ def sort_to_file(rows: pa.RecordBatchReader, folder: Path) -> None:
         connection.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = {_SORTING}")
         connection.execute("SET temp_directory = $folder", {"folder": str(folder / "spill")})
         connection.register("rows", rows)
+        added = ["*", "count(*) OVER (PARTITION BY key) AS n", *more]
         connection.execute(
-            "COPY (SELECT *, count(*) OVER (PARTITION BY key) AS n FROM rows ORDER BY key) TO $place (FORMAT parquet)",
+            f"COPY (SELECT {', '.join(added)} FROM rows ORDER BY key) TO $place (FORMAT parquet)",
             {"place": str(folder / "rows.parquet")},
         )
 

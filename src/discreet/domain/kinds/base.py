@@ -89,6 +89,9 @@ class Column(Readable):
     searched: ClassVar[bool] = False
     """Whether bounds are not declared, and are to be searched for."""
 
+    deviates: ClassVar[bool] = False
+    """Whether values are deviations from the mean over the rows of a person."""
+
     FIELDS: ClassVar[Fields]
     """The fields of a declared column in files."""
 
@@ -137,6 +140,12 @@ class Column(Readable):
     def parts(self, name: str) -> tuple[Factor, ...]:
         """The factors; the column itself where it is not derived."""
         return self.factors or (Factor(name, self),)
+
+    def inputs(self, name: str) -> dict[str, Column]:
+        """The columns to read: itself, or those that it is derived from."""
+        if not self.factors:
+            return {name: self}
+        return {own: spec for factor in self.factors for own, spec in factor.inputs.items()}
 
     # ---------------------------------------------------------------- coordinates
 
@@ -249,6 +258,11 @@ class Column(Readable):
         """The width of the range that a coordinate crosses, and the range in words; "" for levels."""
 
     # ---------------------------------------------------------------- effects
+
+    @property
+    def crossed(self) -> Bounds | None:
+        """The range that an effect crosses: the bounds of a number."""
+        return self.bounds
 
     @property
     @abstractmethod
