@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import statsmodels.api as sm
 
 import discreet
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, DPPoissonRegression, formula, plan, release
@@ -207,8 +208,17 @@ def test_weighted_persons_have_weighted_means():
 # ---------------------------------------------------------------- estimates
 
 
+def test_standard_errors_are_the_clustered_ones_of_statsmodels_without_noise():
+    own = deviations(TABLE)
+    groups = {"groups": TABLE.id, "use_correction": False}
+    other = sm.OLS(own["y"], own.iloc[:, :-1]).fit(cov_type="cluster", cov_kwds=groups)
+    results = DPLinearRegression(domain=DOMAIN, **SURE).fit_formula(TEXT, TABLE).results_
+    np.testing.assert_allclose(results.params, other.params, atol=2e-3)
+    np.testing.assert_allclose(results.bse, other.bse, rtol=0.05)
+
+
 def test_without_noise_it_is_that_of_linearmodels():
-    panels = pytest.importorskip("linearmodels.panel")
+    panels = pytest.importorskip("linearmodels.panel", reason="linearmodels is in the extra bench")
     dummies = pd.get_dummies(TABLE.year, prefix="year").iloc[:, 1:].astype(float)
     frame = pd.concat([TABLE, dummies], axis=1).set_index(["id", "year"])
     model = panels.PanelOLS(frame.y, frame[["x", "z", *dummies]], entity_effects=True)
