@@ -245,8 +245,8 @@ def test_somebody_who_stands_in_two_places_is_noticed(monkeypatch):
     monkeypatch.setattr(persons, "IN_MEMORY", 0)
     right = persons.sort_to_file
 
-    def apart(rows, folder):
-        right(rows, folder)
+    def apart(rows, folder, more=()):
+        right(rows, folder, more)
         found = pq.read_table(folder / "rows.parquet").to_pandas()
         two = pd.concat([found.iloc[:1], found.iloc[2:], found.iloc[1:2]]).assign(n=1)
         pq.write_table(pa.Table.from_pandas(two, preserve_index=False), folder / "rows.parquet")

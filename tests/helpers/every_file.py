@@ -78,6 +78,13 @@ BALL = Domain(
     norm_columns=["a", "b"],
     file={"sep": ";"},
 )
+
+
+def within_persons():
+    asked = formula("income ~ age + region + age:hours | person", PERSONS)
+    return table(domain=asked.domain, features=asked.features)
+
+
 RICH = Domain({**DOMAIN.columns, "rich": bool})
 
 
@@ -98,6 +105,7 @@ MAKERS = {
     "staged, large": lambda: table(rows=40_000, epsilon=3),
     "persons": lambda: table(domain=PERSONS),
     "weights": lambda: table(domain=WEIGHTS),
+    "within persons": within_persons,
     "lasso": lambda: table(DPLasso),
     "derived": derived,
     "in a ball": in_a_ball,

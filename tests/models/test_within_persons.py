@@ -103,6 +103,14 @@ def test_deviations_and_plain_columns_do_not_mix():
             Domain(columns, **options)
 
 
+def test_no_way_in_gives_them_an_intercept():
+    model = formula(TEXT, DOMAIN)
+    assert model.domain.with_intercept(True) == model.domain
+    fitted = DPLinearRegression(epsilon=1, delta=1e-6, domain=model.domain).fit_source(TABLE, "y", model.features)
+    assert "(intercept)" not in fitted.results_.coefficients
+    assert all(own.ok for own in fitted.certificate_.check())
+
+
 def test_forged_deviations_are_refused():
     facts = formula(TEXT, DOMAIN).domain.to_dict()
     for change in ({"low": -99.0}, {"high": 0.0, "low": 1.0}, {"level": 1}, {"of": 3}, {"more": 1}, {"spec": "number"}):

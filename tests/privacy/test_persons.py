@@ -184,8 +184,8 @@ def test_rows_that_an_engine_left_apart_are_refused(monkeypatch):
     monkeypatch.setattr(persons, "IN_MEMORY", 1000)
     right = persons.sort_to_file
 
-    def shuffled(rows, folder):
-        right(rows, folder)
+    def shuffled(rows, folder, more=()):
+        right(rows, folder, more)
         found = pq.read_table(folder / "rows.parquet")
         order = np.arange(found.num_rows)
         order[[5, -5]] = order[[-5, 5]]

@@ -60,6 +60,8 @@ FREE = [
     ("*:certificate.domain.columns.?.unit", "longer removed", DECLARED),
     ("*:certificate.domain.columns.?.product.#.column", "empty longer", DECLARED),
     ("*:certificate.domain.columns.?.product.#.levels.#", "empty longer removed", DECLARED),
+    ("*:certificate.domain.columns.*.deviation.of", "empty longer", DECLARED),
+    ("*:certificate.domain.columns.*.deviation.spec.*", f"{NUMBERS} reversed empty longer removed", DECLARED),
     ("*:certificate.domain.data_norm", NUMBERS, DECLARED),
     ("*:certificate.domain.norm_columns", "reversed", DECLARED),
     ("*:certificate.domain.missing", "as_*", DECLARED),
@@ -87,7 +89,8 @@ FREE = [
         for name in ("coef", "intercept", "rows", "names", "targets")
     ),
     ("*results:rows_sd", "removed", REST),
-    ("results:inference.spread.cut.mean", "half", REST),
+    ("*results:remarks*", "removed empty longer twice", WORDS),
+    ("results:inference.spread.cut.mean", "half number", REST),
     ("*results:means*", f"{NUMBERS} reversed removed empty longer not", REST),
     ("*results:inference.*", f"{NUMBERS} reversed null removed empty longer as_*", REST),
     *(

@@ -20,9 +20,9 @@ from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
 EDGES = {1: 2.0 ** np.arange(0, 4.1, 0.25), 2: 0.7 * 2.0 ** np.r_[np.arange(0, 2.5, 0.25), np.arange(2.5, 9.6, 0.5)]}
-EDGES[3] = EDGES[2]
-BEYOND = {1: (20, 0.3), 2: (10, 0.08), 3: (10, 0.08)}
-FARTHEST, NOISE = {1: 1.0, 2: 0.3, 3: 0.3}, {1: 2.0, 2: 3.0, 3: 3.0}
+EDGES[3] = EDGES[4] = EDGES[2]
+BEYOND = {1: (20, 0.3), 2: (10, 0.08), 3: (10, 0.08), 4: (10, 0.08)}
+FARTHEST, NOISE = {1: 1.0, 2: 0.3, 3: 0.3, 4: 0.3}, {1: 2.0, 2: 3.0, 3: 3.0, 4: 3.0}
 VERSIONS = sorted(RULES)
 
 
@@ -253,7 +253,7 @@ def test_other_radii_edges_and_counts_are_found(rules):
 
 
 def test_another_version_of_the_rules_is_found():
-    for rules, said in ((1, 2), (2, 1), (2, 4), (2, 0), (2, -1), (2, "2"), (2, True), (2, None), (2, 2.0)):
+    for rules, said in ((1, 2), (2, 1), (2, 5), (2, 0), (2, -1), (2, "2"), (2, True), (2, None), (2, 2.0)):
         released = fitted(table(4000), 3, rules=rules).release_
         certificate = released.certificate
         assert certificate.recipe.get("rules", 1) == rules
@@ -273,7 +273,7 @@ def test_two_stages_of_another_version_of_the_rules_are_found():
 
 def test_a_release_by_the_first_rules_is_one_of_an_older_file(tmp_path):
     """Of the version that an older program reads, and fitted and checked as ever."""
-    for rules, version in ((1, 3), (2, 6), (3, 6)):
+    for rules, version in ((1, 3), (2, 6), (3, 6), (4, 6)):
         released = fitted(table(), 3, rules=rules).release_
         released.save(tmp_path / f"{rules}.json")
         loaded = PrivateMoments.load(tmp_path / f"{rules}.json")
@@ -283,7 +283,7 @@ def test_a_release_by_the_first_rules_is_one_of_an_older_file(tmp_path):
         assert all(finding.ok for finding in check_saved(load_saved(tmp_path / f"{rules}.json")))
 
 
-@pytest.mark.parametrize("rules", [4, 0])
+@pytest.mark.parametrize("rules", [5, 0])
 def test_a_release_by_rules_to_come_is_not_fitted(rules):
     released = fitted(table(), 3).release_
     unknown = replace(released.certificate, recipe=released.certificate.recipe | {"rules": rules})

@@ -71,7 +71,7 @@ class ColumnFit:
         Examples
         --------
         >>> from discreet.domain import Numeric
-        >>> ColumnFit(Numeric(0, 120), rows=70, ends={-999.0: 5, 18.0: 30, 19.0: 5, 80.0: 30}).codes
+        >>> ColumnFit(Numeric(0, 120), rows=70, ends={-999.0: 5, 18.0: 30, 19.0: 5, 20.0: 30}).codes
         {-999.0: 5}
         """
         left, found = dict(self.ends), dict[float, int]()

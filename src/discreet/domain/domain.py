@@ -235,8 +235,8 @@ class Domain(Written):
         return self._with(missing=checks.choice("missing", missing, ("error", "drop")))
 
     def with_intercept(self, intercept: bool) -> Domain:
-        """Return the domain for models with or without an intercept."""
-        return self if self.intercept == intercept else self._with(intercept=bool(intercept))
+        """Return the domain for models with or without an intercept; deviations from persons' means have none."""
+        return self if self.intercept == intercept or self.deviates else self._with(intercept=bool(intercept))
 
     def with_file(self, **changes: Any) -> Domain:
         """Return the domain for files that are written in another way; see `FileFormat`."""

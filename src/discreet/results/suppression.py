@@ -257,7 +257,7 @@ def what_would_do(promise: Guarantee, factor: float) -> str:
     Examples
     --------
     >>> what_would_do(Guarantee(1.0, 1e-6, "add-remove", "verified"), 2.0)
-    'About 2 times as many rows would do, or about epsilon = 2.2'
+    'About 2 times as many rows would do, or about epsilon = 2.1'
     """
     times = f"about {factor:.2g}" if factor <= _MOST_ROWS else "many"
     larger = "a larger epsilon"
