@@ -111,6 +111,12 @@ def test_no_way_in_gives_them_an_intercept():
     assert all(own.ok for own in fitted.certificate_.check())
 
 
+def test_rows_of_nobody_are_refused():
+    model = formula(TEXT, DOMAIN)
+    with pytest.raises(DomainError, match="need person="):
+        Table.of(TABLE, model.domain.of_rows())
+
+
 def test_forged_deviations_are_refused():
     facts = formula(TEXT, DOMAIN).domain.to_dict()
     for change in ({"low": -99.0}, {"high": 0.0, "low": 1.0}, {"level": 1}, {"of": 3}, {"more": 1}, {"spec": "number"}):

@@ -33,7 +33,7 @@ from discreet.data.sums import ARRAYS, PartialSums, joined
 from discreet.data.tables import as_table
 from discreet.domain import Domain
 from discreet.domain.unit import identifiers
-from discreet.errors import DiscreetWarning, ParameterError
+from discreet.errors import DiscreetWarning, DomainError, ParameterError
 
 MOST_THREADS = 1024
 T = TypeVar("T")
@@ -92,6 +92,10 @@ class Table:
         device: Device | None = None,
     ) -> Table:
         """Open rows from any source, which is checked against the domain before it is scanned."""
+        if domain.deviates and domain.unit.person is None:
+            raise DomainError(
+                "Deviations from the means of persons need person=, the column that tells whose a row is."
+            )
         reader = as_table(source).open(domain)
         if domain.unit.person is not None:
             return cls(reader if isinstance(reader, Remote) else by_person(reader), domain, n_jobs, progress, device)
