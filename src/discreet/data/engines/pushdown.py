@@ -68,6 +68,11 @@ class PushdownSource(Remote):
     home = "in a database that sums them up itself. Remedy: leave out pushdown, so that they are read here"
 
     def __init__(self, transaction: Snapshot, domain: Domain) -> None:
+        if not domain.unit.plain:
+            raise ParameterError(
+                "With pushdown the database sums up rows that are one person each and count alike; persons and weights "
+                "are for rows that are read here. Remedy: leave out pushdown."
+            )
         _refuse_derived(domain)
         kinds = Numeric, Searched, Categorical
         unknown = [name for name, column in domain.columns.items() if type(column) not in kinds]
@@ -75,11 +80,6 @@ class PushdownSource(Remote):
             raise ParameterError(
                 f"With pushdown the database sums up numbers, dates and categories, and {unknown[0]!r} is another kind "
                 "of column. Remedy: leave out pushdown."
-            )
-        if not domain.unit.plain:
-            raise ParameterError(
-                "With pushdown the database sums up rows that are one person each and count alike; persons and weights "
-                "are for rows that are read here. Remedy: leave out pushdown."
             )
         transaction.check(domain)
         self.domain, self._transaction, self._checked = domain, transaction, False
