@@ -89,7 +89,6 @@ FREE = [
         for name in ("coef", "intercept", "rows", "names", "targets")
     ),
     ("*results:rows_sd", "removed", REST),
-    ("*results:remarks*", "removed empty longer twice", WORDS),
     ("results:inference.spread.cut.mean", "half number", REST),
     ("*results:means*", f"{NUMBERS} reversed removed empty longer not", REST),
     ("*results:inference.*", f"{NUMBERS} reversed null removed empty longer as_*", REST),

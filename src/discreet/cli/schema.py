@@ -103,8 +103,10 @@ def schema_check(
     domain = Domain.from_file(schema).with_file(**file)
     if not rows:
         open_source(data, domain)
-        found = "The schema is complete and fits the file's columns and types."
-        console.print_json({"fits": True}) if json else console.say(found)
+        if json:
+            console.print_json({"fits": True})
+        else:
+            console.say("The schema is complete and fits the file's columns and types.")
         return
     fit = check_rows(data, domain)
     if json:

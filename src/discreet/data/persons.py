@@ -87,11 +87,8 @@ class PersonSource(Source):
         if kept is not None:
             values = {name: x[kept] for name, x in values.items()}
         rows = int(batch.num_rows if kept is None else np.count_nonzero(kept))
-        for name, column in self.domain.columns.items():
-            if column.deviates:
-                A[:rows, encoder.domain.positions[name][0]] = values[name]
-            else:
-                encoder.write(name, values, A[:rows])
+        for name in self.domain.columns:
+            encoder.write(name, values, A[:rows])
         return rows
 
     def weights(self, batch: pa.RecordBatch) -> Floats:

@@ -223,7 +223,7 @@ class _RowTotals:
         unit = self._domain.unit
         self._rows += batch.num_rows
         for name, fit in self._fits.items():
-            self._fits[name] = _joined(fit, _fit_of(batch.column(name), name, fit.column))
+            self._fits[name] = _joined(fit, _fit_of(batch.column(name), fit.column))
         if unit.person is not None:
             self._persons = _added(self._persons, _counted(keys(batch.column(unit.person), unit.person)))
         if unit.weights is not None:
@@ -246,7 +246,7 @@ class _RowTotals:
         )
 
 
-def _fit_of(array: pa.Array, name: str, column: Column) -> ColumnFit:
+def _fit_of(array: pa.Array, column: Column) -> ColumnFit:
     """Return the counts of one column of a batch."""
     if column.bounds is None:
         return _of_category(plain(array, column), column)

@@ -49,7 +49,7 @@ def steps(values: Mapping[str, NDArray[Any]], kept: Bools, weights: Ints | None,
     found: dict[str, Ints] = {SHARE: np.where(kept, 1 if weights is None else weights, 0).astype(np.int64)}
     for name, place in places(domain).items():
         column = domain.columns[name]
-        found[place] = column.steps(*_values(column.of, column.base, own), ONE)  # type: ignore[attr-defined]
+        found[place] = column.steps(*_values(column.of, column.spec, own), ONE)  # type: ignore[attr-defined]
     return found
 
 

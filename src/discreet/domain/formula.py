@@ -366,7 +366,7 @@ class _Parser(ColumnReader):
         if self.outcome is None:
             return set()
         name, column = self.outcome
-        return {name}.union(*(factor.inputs for factor in column.factors))
+        return {name, *column.inputs(name)}
 
     def _crossed(self) -> list[_Term]:
         token = self.now

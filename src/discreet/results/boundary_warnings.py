@@ -1,9 +1,8 @@
-"""Remarks on a release: bounds that cut the outcome off, by released counts, and persons who are absorbed."""
+"""Warnings that an outcome's bounds cut it off, from released counts."""
 
 from __future__ import annotations
 
 from discreet.core.arrays import Floats
-from discreet.domain import Domain
 from discreet.released.moments import ReleasedMoments
 from discreet.results.summary import number
 
@@ -31,16 +30,6 @@ def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
         "are too small: release again with wider bounds, if people can have such values."
         for side, end, own in ends
         if is_piled(own, block.sd)
-    )
-
-
-def absorbed(domain: Domain) -> tuple[str, ...]:
-    """Say what a model of deviations from the means of persons is about."""
-    if not domain.deviates:
-        return ()
-    return (
-        "Persons are absorbed: coefficients, R-squared and the residual sd are about changes within persons. Who has "
-        "one row tells nothing of these, and adds to the number of rows only.",
     )
 
 

@@ -31,9 +31,9 @@ from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
 from discreet.results.spread import OutcomeSpread
 from discreet.results.summary import (
-    SIMULATION,
     Summarised,
     Summary,
+    closing_notes,
     formula_title,
     number,
     promise,
@@ -459,7 +459,4 @@ def _notes(fitted: Fitted) -> list[str]:
         )
         if found.withheld:
             notes.append(f"Where intervals are withheld: {found.withheld}")
-    notes += fitted.remarks
-    if certificate.simulation:
-        notes.append(SIMULATION)
-    return notes
+    return notes + closing_notes(fitted.remarks, certificate)

@@ -60,7 +60,7 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     the release the noise of these counts, too.
     """
     known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
-    means = asked_means(fitted, at)
+    means = _asked_means(fitted, at)
     if isinstance(means, Unavailable):
         return means
     setting = found.middle if at is None else setting_of(found, at) if means is None else found.at_means(means)
@@ -73,20 +73,16 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     for variable, spec in found.specs.items():
         names += found.labels(variable)
         for k, (A, B, width) in enumerate(found.ends(variable, setting)):
-            rates, slopes = _rates(fitted, known.estimate, A, B, width)
-            linear, value = known.contrast(slopes.mean(axis=0)), float(rates.mean())
-            if not linear.law.given[0]:
-                value = float(_rates(fitted, fitted.lines[0][1], A, B, width)[0].mean())
-            estimate = replace(linear, value=value, shift=value - linear.value)
+            estimate = _smooth(fitted, known, partial(_rates, fitted, A=A, B=B, width=width))
             if means is not None and not (fitted.family.linear and found.is_straight(variable)):
                 moved = partial(_moved_rates, fitted, known.estimate, found, variable, k)
-                estimate = with_noise_of(means, estimate, found, moved)
+                estimate = _with_noise_of(means, estimate, found, moved)
             estimates.append(estimate)
             units.append(unit_over(outcome, spec.coordinate_unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
     if means is not None:
         return _table(
-            f"Marginal effects on {fitted.target} at the means", names, estimates, units, note + told(found, means)
+            f"Marginal effects on {fitted.target} at the means", names, estimates, units, note + _told(found, means)
         )
     many = at is not None and setting.rows > 1
     note += "Averages over the rows that are given. " if many else ""
@@ -99,26 +95,38 @@ def prediction_at_means(fitted: Fitted) -> Contrasts | Unavailable:
     """The expected outcome where all variables are at their means."""
     known, means = fitted.joint, fitted.means
     found = Variables(fitted.certificate.domain, fitted.names)
-    for missing in (known, means):
-        if isinstance(missing, Unavailable):
-            return missing
-    assert not isinstance(known, Unavailable)
-    assert not isinstance(means, Unavailable)
+    if isinstance(known, Unavailable):
+        return known
+    if isinstance(means, Unavailable):
+        return means
     if len(fitted.lines) > 1:
         return TWO_CLASSES
-    Z = found.regressors(found.at_means(means))
-
-    def expected(at: Setting) -> Floats:
-        return fitted.expected(found.regressors(at) @ known.estimate)[0]
-
-    mean, slope = fitted.expected(Z @ known.estimate)
-    linear, value = known.contrast((slope[:, None] * Z)[0]), float(mean[0])
-    if not linear.law.given[0]:
-        value = float(fitted.expected(Z @ fitted.lines[0][1])[0][0])
-    estimate = with_noise_of(means, replace(linear, value=value, shift=value - linear.value), found, expected)
+    estimate = _smooth(fitted, known, partial(_outcomes, fitted, Z=found.regressors(found.at_means(means))))
+    estimate = _with_noise_of(
+        means, estimate, found, lambda at: _outcomes(fitted, known.estimate, found.regressors(at))[0]
+    )
     unit = "1" if fitted.family.classes else coefficient_unit(found.domain, fitted.target, CONSTANT)
     title = f"Expected {fitted.target} at the means"
-    return _table(title, [fitted.target], [estimate], ["" if unit == "1" else unit], told(found, means))
+    return _table(title, [fitted.target], [estimate], ["" if unit == "1" else unit], _told(found, means))
+
+
+def _smooth(fitted: Fitted, known: JointInference, at: Callable[[Floats], tuple[Floats, Floats]]) -> Estimate:
+    """The mean over rows of a smooth function of the line; of the line that predicts, where it has no interval.
+
+    `at`: its value in each row at a line, and its gradients there.
+    """
+    values, gradients = at(known.estimate)
+    linear = known.contrast(gradients.mean(axis=0))
+    if not linear.law.given[0]:
+        values, _ = at(fitted.lines[0][1])
+    value = float(values.mean())
+    return replace(linear, value=value, shift=value - linear.value)
+
+
+def _outcomes(fitted: Fitted, line: Floats, Z: Floats) -> tuple[Floats, Floats]:
+    """Return the expected outcome in each row of Z, and its gradient in the line."""
+    mean, slope = fitted.expected(Z @ line)
+    return mean, slope[:, None] * Z
 
 
 def _rates(fitted: Fitted, line: Floats, A: Floats, B: Floats, width: Floats) -> tuple[Floats, Floats]:
@@ -135,7 +143,7 @@ def _moved_rates(fitted: Fitted, line: Floats, found: Variables, variable: str, 
 # ---------------------------------------------------------------- at the means
 
 
-def asked_means(fitted: Fitted, at: Any) -> ColumnMeans | Unavailable | None:
+def _asked_means(fitted: Fitted, at: Any) -> ColumnMeans | Unavailable | None:
     """Return the means if they are asked for, or why they are not known; None if another place is asked for."""
     if not isinstance(at, str):
         return None
@@ -143,7 +151,7 @@ def asked_means(fitted: Fitted, at: Any) -> ColumnMeans | Unavailable | None:
     return fitted.means
 
 
-def told(found: Variables, means: ColumnMeans) -> str:
+def _told(found: Variables, means: ColumnMeans) -> str:
     """Say where the means come from, and which variables are not at theirs."""
     missing = found.without_mean(means)
     others = (
@@ -154,7 +162,7 @@ def told(found: Variables, means: ColumnMeans) -> str:
     return f"Means are those of the release, and their noise is allowed for.{others}"
 
 
-def with_noise_of(
+def _with_noise_of(
     means: ColumnMeans, estimate: Estimate, found: Variables, values: Callable[[Setting], Floats]
 ) -> Estimate:
     """Return an estimate with what the noise of the means adds, by the delta method.

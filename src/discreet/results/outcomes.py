@@ -13,7 +13,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import ParameterError
 from discreet.results.coefficient_table import PREDICTIONS, about_words, interval_cell, second_name, visibly_moved
 from discreet.results.description import declared_bounds, outcome_bounds
-from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
+from discreet.results.summary import Summary, closing_notes, number, promise, row_count
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -143,7 +143,4 @@ def _notes(fitted: Fitted, shown: int) -> list[str]:
         ]
         if not isinstance(found, Unavailable) and found.withheld:
             notes.append(f"Where intervals are withheld: {found.withheld}")
-    notes += fitted.remarks
-    if fitted.certificate.simulation:
-        notes.append(SIMULATION)
-    return notes
+    return notes + closing_notes(fitted.remarks, fitted.certificate)

@@ -24,7 +24,7 @@ from discreet.released.means import OLD_MEANS, ColumnMeans, column_means
 from discreet.released.moments import ReleasedMoments
 from discreet.released.search import outside_words
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
-from discreet.results.boundary_warnings import absorbed, remarks
+from discreet.results.boundary_warnings import remarks
 from discreet.results.class_contrasts import TWO_CLASSES, contrasts_to, place_of, ratios
 from discreet.results.description import description
 from discreet.results.design import design_matrix
@@ -495,6 +495,6 @@ def results(
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     inference = Later(lambda: infer(released, e, units))
-    told = remarks(released, target) + outside_words(released) + absorbed(released.domain)
+    told = remarks(released, target) + outside_words(released)
     line = coef, intercept
     return Results((target,), names, *line, model, certificate, inference, rows, cited, told, **facts)

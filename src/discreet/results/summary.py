@@ -20,6 +20,10 @@ from discreet.released.certificate import Certificate
 from discreet.results.export import csv_table, latex_table, markdown_table
 
 SIMULATION = "SIMULATION: these numbers promise no privacy."
+WITHIN = (
+    "Persons are absorbed: coefficients, R-squared and the residual sd are about changes within persons. Who has one "
+    "row tells nothing of these, and adds to the number of rows only."
+)
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,12 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
     types = {key: pa.string() if key in ("name", "unit") else pa.float64() for key in table}
     arrow = pa.table({key: pa.array(column, types[key]) for key, column in table.items()})
     return arrow.to_pandas().set_index("name")
+
+
+def closing_notes(remarks: Sequence[str], certificate: Certificate) -> list[str]:
+    """The last notes of a summary: remarks of the release, and what its certificate says of all numbers."""
+    said = {WITHIN: certificate.domain.deviates, SIMULATION: certificate.simulation}
+    return [*remarks, *(note for note, holds in said.items() if holds)]
 
 
 def promise(g: Guarantee) -> str:

@@ -32,7 +32,7 @@ DEVIATION = Fields(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deviation(Numeric):
     """A number, or one level of a category, less its mean over the rows of the same person.
 
@@ -54,13 +54,11 @@ class Deviation(Numeric):
     (-72.0, 72.0)
     """
 
-    of: str = ""
-    spec: Column | None = None
+    of: str
+    spec: Column
     level: int | None = None
     deviates = True
-    forms = ()
     FIELDS = DEVIATION
-    keys = frozenset(DEVIATION.rows)
 
     @classmethod
     def made(cls, of: str, spec: Column, level: int | None = None) -> Deviation:
@@ -72,17 +70,6 @@ class Deviation(Numeric):
             )
         low, high = (0.0, 1.0) if spec.is_indicator else spec.range
         return cls(low - high, high - low, spec.coordinate_unit, of=of, spec=spec, level=level)
-
-    @classmethod
-    def parse(cls, name: str, spec: Any) -> Deviation | None:
-        """None: nobody writes a deviation; formulas make them."""
-        return None
-
-    @property
-    def base(self) -> Column:
-        """The facts of the column."""
-        assert self.spec is not None
-        return self.spec
 
     def facts(self) -> dict[str, Any]:
         """The column and its facts."""
@@ -101,7 +88,7 @@ class Deviation(Numeric):
 
     def inputs(self, name: str) -> dict[str, Column]:
         """The columns to read."""
-        return self.base.inputs(self.of)
+        return self.spec.inputs(self.of)
 
     def steps(self, numbers: Any, cells: NDArray[Any] | None, one: float) -> Ints:
         """The values before the mean is taken off: whole multiples of the width over `one`, within one/2 of 0.
@@ -125,13 +112,13 @@ class Deviation(Numeric):
     @property
     def crossed(self) -> Bounds:
         """The bounds of the number itself; 0 and 1 for a level."""
-        return (0.0, 1.0) if self.base.is_indicator else self.base.range
+        return (0.0, 1.0) if self.spec.is_indicator else self.spec.range
 
     # ---------------------------------------------------------------- words
 
     def span(self, shown: Callable[[float], str]) -> tuple[float, str]:
         """The width and the range of the number itself."""
-        return self.base.span(shown) if self.level is None else (1.0, "")
+        return self.spec.span(shown) if self.level is None else (1.0, "")
 
     def short(self) -> str:
         """That it is a deviation, with its bounds."""
