@@ -62,3 +62,24 @@ def test_what_was_quoted_is_what_is_charged(tmp_path, terms, times):
     assert town.done(table="people", epsilon=0.05)["state"] == "done"
     entry = [one.facts for one in Ledger(tmp_path / "people.ledger").entries() if one.facts["kind"] == "reserve"][-1]
     assert (entry["times"], entry["cost"]["person"]) == (times, "patient")
+
+
+def test_persons_can_be_absorbed(tmp_path):
+    """Nothing is told apart in the service: quotes, plans, rehearsals, fits, releases and models from releases."""
+    town = Town(panel(tmp_path, person="patient", rows_per_person=8))
+    within = {"table": "people", "epsilon": 0.05, "formula": "income ~ age + sex | patient"}
+    assert town("ada", "POST", "/quote", json=within | {"kind": "fit"}).json()["price"]["people"] == 1
+    refused = town("ada", "POST", "/quote", json=within | {"kind": "fit", "formula": "income ~ age | sex"})
+    assert refused.status_code == 422
+    assert "Only persons can be absorbed" in refused.json()["detail"]
+    for kind in ("plan", "try", "fit"):
+        done = town.done(kind=kind, **within)
+        assert done["state"] == "done", (kind, done)
+    asked = {"kind": "release", "table": "people", "epsilon": 0.05, "formulas": ["income ~ age + sex | patient"]}
+    release = town("ada", "POST", "/jobs", json=asked).json()["id"]
+    town.work()
+    model = {"kind": "model", "table": "people", "release": release, "formula": "income ~ age | patient"}
+    fitted = town("ada", "POST", "/jobs", json=model).json()["id"]
+    town.work()
+    for job in (release, fitted):
+        assert town("ada", "GET", f"/jobs/{job}").json()["state"] == "done"
